@@ -1,0 +1,127 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+/// Runs coding agents in a loop: one task per iteration, checked by the host.
+///
+/// Exit codes: 0 all tasks done (or the command succeeded), 1 ended without
+/// being done, 2 failed, 3 configuration or usage, 128+N ended by signal N.
+#[derive(Parser)]
+#[command(name = "ralph", version, max_term_width = 100)]
+pub struct Args {
+    /// Work in this directory instead of the current one.
+    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Print one JSON object on standard output.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say more on standard error; twice for debugging, three times for everything. RALPH_LOG has finer control.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Write ralph.toml, a task file and prompts; never overwrites anything
+    Init(InitArgs),
+    /// Run the loop until every task is done
+    Run(RunArgs),
+    /// Run one iteration; exit code 0 if its work was accepted
+    Step(StepArgs),
+    /// Show where the project stands
+    Status,
+    /// Look at components
+    Plugin(PluginArgs),
+    /// Show what this project's configuration can run or reach, and accept it
+    Trust(TrustArgs),
+    /// Check everything a run needs
+    Doctor,
+    /// Print the JSON Schema of ralph.toml
+    Schema,
+    /// Print a completion script
+    Completions(CompletionArgs),
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Init(_) => "init",
+            Command::Run(_) => "run",
+            Command::Step(_) => "step",
+            Command::Status => "status",
+            Command::Plugin(_) => "plugin",
+            Command::Trust(_) => "trust",
+            Command::Doctor => "doctor",
+            Command::Schema => "schema",
+            Command::Completions(_) => "completions",
+        }
+    }
+}
+
+#[derive(ClapArgs)]
+pub struct InitArgs {
+    /// The agent that works
+    #[arg(long, default_value = "codex")]
+    pub agent: String,
+}
+
+#[derive(ClapArgs)]
+pub struct StepArgs {
+    /// The agent that works, instead of `[loop] agent`
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Only this task
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// Commit nothing
+    #[arg(long)]
+    pub no_commit: bool,
+    /// Show what the configuration can run or reach, and accept it
+    #[arg(long)]
+    pub trust: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub step: StepArgs,
+    /// Iterations of this run, instead of `[loop] max_iterations`
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub max_iterations: Option<u32>,
+}
+
+#[derive(ClapArgs)]
+pub struct PluginArgs {
+    #[command(subcommand)]
+    pub command: PluginCommand,
+}
+
+#[derive(Subcommand)]
+pub enum PluginCommand {
+    /// All components: built in and configured
+    List,
+    /// One component: imports, digest, size, what it may do
+    Inspect {
+        /// Its name in ralph.toml, or that of a built-in one, or a path to a .wasm file
+        name: String,
+    },
+}
+
+#[derive(ClapArgs)]
+pub struct TrustArgs {
+    /// Accept without asking
+    #[arg(long, conflicts_with = "revoke")]
+    pub yes: bool,
+    /// Take the acceptance back
+    #[arg(long)]
+    pub revoke: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct CompletionArgs {
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,164 @@
+//! `ralph doctor`: everything a run needs, looked at without starting one.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::AnsiColor;
+use ralph_config::Config;
+use ralph_plugins::Kind;
+use ralph_runner::registry::Registry;
+use ralph_runner::{Error, Project, RunOptions, Setup, Trust};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::out::Out;
+
+#[derive(Serialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    detail: String,
+}
+
+pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
+    let mut checks = Vec::new();
+    let mut add = |name: &str, result: Result<String, String>| {
+        let (ok, detail) = match result {
+            Ok(detail) => (true, detail),
+            Err(detail) => (false, detail),
+        };
+        checks.push(Check {
+            name: name.to_owned(),
+            ok,
+            detail,
+        });
+    };
+    add(
+        "git",
+        program("git")
+            .map(|p| p.display().to_string())
+            .ok_or_else(|| "there is no `git` in PATH".into()),
+    );
+    match Project::open(dir) {
+        Err(e) => add("configuration", Err(e.to_string())),
+        Ok(project) => {
+            let root = project.ws.root().display().to_string();
+            let what = if project.configured {
+                "read"
+            } else {
+                "none; defaults hold"
+            };
+            add("configuration", Ok(format!("{what}, root {root}")));
+            for warning in &project.warnings {
+                add("configuration", Ok(format!("warning: {warning}")));
+            }
+            add(
+                "trust",
+                Trust::of(&project)
+                    .and_then(|t| t.demand())
+                    .map(|()| "given".into())
+                    .map_err(|e| e.to_string()),
+            );
+            add("task file", tasks(&project));
+            for (name, result) in agents(&project).await {
+                add(&format!("agent {name}"), result);
+            }
+            let setup = match super::host() {
+                Ok(host) => Setup::new(project, host, RunOptions::default()).await,
+                Err(e) => Err(e),
+            };
+            add(
+                "components",
+                setup
+                    .map(|s| {
+                        format!(
+                            "{} gates and what else a run needs are loaded",
+                            s.gates.len()
+                        )
+                    })
+                    .map_err(|e| e.to_string()),
+            );
+        }
+    }
+    for check in &checks {
+        let mark = if check.ok {
+            out.paint(AnsiColor::Green, "ok  ")
+        } else {
+            out.paint(AnsiColor::Red, "FAIL")
+        };
+        out.text(format!("{mark} {:<16} {}", check.name, check.detail));
+    }
+    let bad = checks.iter().filter(|c| !c.ok).count();
+    if bad > 0 {
+        out.text(format!("{bad} of {} checks failed", checks.len()));
+    }
+    Ok(out.done(if bad > 0 { 2 } else { 0 }, &json!({ "checks": checks })))
+}
+
+fn tasks(project: &Project) -> Result<String, String> {
+    let (path, _, file) = project.tasks().map_err(|e| e.to_string())?;
+    let (done, total) = file.counts();
+    let warnings = file
+        .warnings()
+        .iter()
+        .map(|w| format!("; {w}"))
+        .collect::<String>();
+    Ok(format!("{path}, {done} of {total} tasks done{warnings}"))
+}
+
+/// The agents that a run would use: can their programs be found?
+async fn agents(project: &Project) -> Vec<(String, Result<String, String>)> {
+    let config = &project.config;
+    let mut out = Vec::new();
+    for name in used(config) {
+        let table = config.agents.get(&name);
+        let result = match super::host() {
+            Err(e) => Err(e.to_string()),
+            Ok(host) => match Registry::new(host, project).agent(&name, table).await {
+                Err(e) => Err(e.to_string()),
+                Ok(agent) if agent.bound.plugin.kind() == Kind::Agent => {
+                    Ok("works in the sandbox; needs no program".into())
+                }
+                Ok(agent) => {
+                    let wanted = agent
+                        .agent
+                        .argv
+                        .first()
+                        .cloned()
+                        .unwrap_or_else(|| agent.bound.plugin.name().to_owned());
+                    let found = if wanted.contains('/') {
+                        Some(project.ws.root().join(&wanted)).filter(|p| p.exists())
+                    } else {
+                        program(&wanted)
+                    };
+                    found.map(|p| p.display().to_string()).ok_or_else(|| {
+                        format!("there is no program `{wanted}`; install it, or name another in [agents.{name}] argv")
+                    })
+                }
+            },
+        };
+        out.push((name, result));
+    }
+    out
+}
+
+fn used(config: &Config) -> Vec<String> {
+    let mut names = vec![config.run.agent.clone()];
+    for judge in [&config.judge, &config.review] {
+        if judge.enabled
+            && let Some(name) = &judge.agent
+        {
+            names.push(name.clone());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|d| d.join(name))
+        .find(|p| p.is_file())
+}

@@ -1,0 +1,130 @@
+//! `ralph run` and `ralph step`.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use ralph_engine::fact::EndReason;
+use ralph_engine::state::Stop;
+use ralph_runner::{Bus, Control, Error, Project, RunOptions, Setup, Summary, Trust, View};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::{RunArgs, StepArgs};
+use crate::out::{Out, note};
+use crate::view::{Live, Plain};
+
+pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
+    let (summary, signal) = go(dir, args.step, args.max_iterations, out).await?;
+    Ok(finish(&summary, signal, summary.end.exit_code(), out))
+}
+
+pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
+    let (summary, signal) = go(dir, args, Some(1), out).await?;
+    // One iteration is all that was asked for: it is done if its work was accepted.
+    let code = match summary.end {
+        EndReason::MaxIterations => u8::from(summary.accepted == 0),
+        ref end => end.exit_code(),
+    };
+    Ok(finish(&summary, signal, code, out))
+}
+
+async fn go(
+    dir: &Path,
+    args: StepArgs,
+    max: Option<u32>,
+    out: &Out,
+) -> Result<(Summary, Option<i32>), Error> {
+    let project = Project::open(dir)?;
+    for warning in &project.warnings {
+        note(&format!("warning: {warning}"));
+    }
+    let trust = Trust::of(&project)?;
+    if args.trust && !trust.given {
+        note("This project's configuration can run or reach:");
+        for power in &trust.powers {
+            note(&format!("  {}: {}", power.what, power.detail));
+        }
+    } else {
+        trust.demand()?;
+    }
+    let options = RunOptions {
+        agent: args.agent,
+        max_iterations: max,
+        task: args.task,
+        no_commit: args.no_commit,
+    };
+    let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
+    if args.trust && !trust.given {
+        trust.give(&project)?;
+    }
+    let view: Arc<dyn View> = if out.json || !Live::fits() {
+        Arc::new(Plain::new(out.json))
+    } else {
+        Arc::new(Live::new())
+    };
+    let (control, stopping) = Control::new();
+    let caught = Arc::new(AtomicI32::new(0));
+    let watch = tokio::spawn(watch(control, caught.clone()));
+    let ran = ralph_runner::run(setup, Bus::new(vec![view]), stopping).await;
+    watch.abort();
+    let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
+    Ok((ran?, signal))
+}
+
+/// Says what takes so long, if it takes long.
+async fn patiently<T>(setup: impl Future<Output = T>) -> T {
+    let mut setup = std::pin::pin!(setup);
+    tokio::select! {
+        done = &mut setup => return done,
+        () = tokio::time::sleep(Duration::from_millis(400)) => {
+            note("compiling components for this machine; kept for the next start");
+        }
+    }
+    setup.await
+}
+
+/// The first signal ends the run at once, in good order; its state stays, and the next run takes it up.
+async fn watch(control: Control, caught: Arc<AtomicI32>) {
+    let kinds = [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ];
+    let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else {
+        note(
+            "warning: signals can't be watched; ending this process ends the run without its last records",
+        );
+        return;
+    };
+    loop {
+        let kind = tokio::select! {
+            _ = int.recv() => kinds[0],
+            _ = term.recv() => kinds[1],
+            _ = hup.recv() => kinds[2],
+        };
+        let _ = caught.compare_exchange(0, kind.as_raw_value(), Ordering::SeqCst, Ordering::SeqCst);
+        control.stop(Stop::Force);
+    }
+}
+
+fn finish(summary: &Summary, signal: Option<i32>, code: u8, out: &Out) -> ExitCode {
+    let code = match (&summary.end, signal) {
+        (EndReason::Stopped, Some(signal)) => u8::try_from(128 + signal).unwrap_or(1),
+        _ => code,
+    };
+    out.done(
+        code,
+        &json!({
+            "run_id": summary.run,
+            "end": summary.end,
+            "iterations": summary.iterations,
+            "accepted": summary.accepted,
+            "done": summary.tasks.0,
+            "total": summary.tasks.1,
+            "usage": summary.usage,
+        }),
+    )
+}

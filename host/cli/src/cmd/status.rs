@@ -1,0 +1,73 @@
+//! `ralph status`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use ralph_runner::{Error, Project, status};
+
+use crate::out::Out;
+
+pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
+    let project = Project::open(dir)?;
+    let s = status::status(&project)?;
+    out.text(format!(
+        "{}  {} of {} tasks done",
+        out.bold(&s.task_file),
+        s.done,
+        s.total
+    ));
+    match &s.next {
+        Some(next) => {
+            let title = ralph_engine::text::one_line(&next.title, 100);
+            let attempts = if next.attempts > 0 {
+                format!(" (attempt {})", next.attempts + 1)
+            } else {
+                String::new()
+            };
+            out.text(format!("next     {} {title}{attempts}", next.id));
+        }
+        None => out.text("next     nothing to run"),
+    }
+    if !s.blocked.is_empty() {
+        out.text(format!("blocked  {}", s.blocked.join(", ")));
+    }
+    match &s.run {
+        Some(run) => {
+            let state = if run.alive {
+                "running"
+            } else {
+                "cut off; `ralph run` takes it up"
+            };
+            let what = match (run.iteration, &run.task, &run.phase) {
+                (Some(n), Some(task), Some(phase)) => {
+                    format!(", iteration {n}, task {task}, {phase:?}").to_lowercase()
+                }
+                _ => String::new(),
+            };
+            out.text(format!("run      {} {state}{what}", run.id));
+        }
+        None => {
+            let end = s.last_end.as_deref().unwrap_or("none yet");
+            out.text(format!("run      last ended: {end}"));
+        }
+    }
+    if let Some(last) = &s.last {
+        let text = |k: &str| ralph_engine::text::one_line(last[k].as_str().unwrap_or(""), 120);
+        out.text(format!(
+            "last     iteration {}, {}, {}: {}",
+            last["iteration"],
+            text("task_id"),
+            text("status"),
+            text("reason")
+        ));
+    }
+    let u = s.usage;
+    let cost = u
+        .cost_usd
+        .map_or_else(String::new, |c| format!(", ${c:.2}"));
+    out.text(format!(
+        "so far   {} iterations, {} tokens in, {} out{cost}",
+        s.iterations, u.input_tokens, u.output_tokens
+    ));
+    Ok(out.done(0, &s))
+}

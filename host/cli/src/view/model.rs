@@ -1,0 +1,339 @@
+//! The run as a person follows it: which lines stay, and what is going on now.
+//! Both views draw from it.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use ralph_engine::Fact;
+use ralph_engine::event::Event;
+use ralph_engine::fact::{EndReason, IterationResult, Phase};
+use ralph_engine::text::{one_line, strip_escapes};
+use ralph_engine::types::{AgentEvent, AgentOutcome, Role, Status, Usage, Verdict};
+
+/// Agent lines that a live view shows.
+const RECENT: usize = 3;
+/// A line of text is cut to this many bytes.
+const WIDTH: usize = 160;
+
+/// How a line is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Title,
+    Good,
+    Bad,
+    Quiet,
+}
+
+/// A line that stays.
+pub struct Said {
+    pub tone: Tone,
+    pub text: String,
+}
+
+/// What is going on.
+pub struct Model {
+    pub began: Instant,
+    pub iteration: u32,
+    pub title: String,
+    pub phase: Option<Phase>,
+    pub gates: (usize, usize),
+    pub usage: Usage,
+    pub recent: VecDeque<String>,
+    call: Usage,
+    done: (u32, u32),
+    iterations: u32,
+    selected: String,
+}
+
+impl Model {
+    pub fn new() -> Model {
+        Model {
+            began: Instant::now(),
+            iteration: 0,
+            title: String::new(),
+            phase: None,
+            gates: (0, 0),
+            usage: Usage::default(),
+            recent: VecDeque::new(),
+            call: Usage::default(),
+            done: (0, 0),
+            iterations: 0,
+            selected: String::new(),
+        }
+    }
+
+    /// The tokens so far, those of the call that is on included.
+    pub fn tokens(&self) -> Usage {
+        self.usage.plus(self.call)
+    }
+
+    /// Takes an event in; the lines that stay.
+    pub fn event(&mut self, event: &Event) -> Vec<Said> {
+        match event {
+            Event::Fact(fact) => self.fact(fact),
+            Event::Agent { role, what } => self.agent(*role, what),
+            Event::GateStarted { .. } => Vec::new(),
+            Event::Notice { text } => vec![said(Tone::Quiet, one_line(text, WIDTH * 2))],
+        }
+    }
+
+    fn agent(&mut self, role: Role, what: &AgentEvent) -> Vec<Said> {
+        let (mark, text) = match what {
+            AgentEvent::Text(text) => ("", text),
+            AgentEvent::Thinking(text) => ("~ ", text),
+            AgentEvent::ToolUse(text) => ("> ", text),
+            AgentEvent::ToolResult(_) => return Vec::new(),
+            AgentEvent::Notice(text) => ("! ", text),
+            AgentEvent::Usage(usage) => {
+                self.call = *usage;
+                return Vec::new();
+            }
+        };
+        let who = match role {
+            Role::Work => "",
+            Role::Judge => "judge: ",
+            Role::Review => "review: ",
+        };
+        let clean = strip_escapes(text);
+        let mut lines = Vec::new();
+        for line in clean.lines().filter(|l| !l.trim().is_empty()) {
+            let line = format!("{who}{mark}{}", one_line(line, WIDTH));
+            self.recent.push_back(line.clone());
+            if self.recent.len() > RECENT {
+                self.recent.pop_front();
+            }
+            lines.push(said(Tone::Quiet, line));
+        }
+        lines
+    }
+
+    fn fact(&mut self, fact: &Fact) -> Vec<Said> {
+        match fact {
+            Fact::RunStarted {
+                run,
+                agent,
+                rules,
+                target,
+            } => {
+                let mut text = format!("{run}: agent {agent}, {} gates", rules.gates.len());
+                for (on, what) in [
+                    (rules.judge, ", judge"),
+                    (rules.review, ", review"),
+                    (!rules.commit, ", no commits"),
+                ] {
+                    text.push_str(if on { what } else { "" });
+                }
+                if let Some(target) = target {
+                    text.push_str(&format!(", only task {target}"));
+                }
+                vec![said(Tone::Title, text)]
+            }
+            Fact::Selected { task, done, total } => {
+                self.done = (*done, *total);
+                self.selected = format!("{} {}", task.id, one_line(&task.title, 80));
+                Vec::new()
+            }
+            Fact::NothingSelectable { done, total, .. } => {
+                self.done = (*done, *total);
+                Vec::new()
+            }
+            Fact::Started { phase } => self.started(*phase),
+            Fact::AgentEnded {
+                outcome,
+                usage,
+                millis,
+                ..
+            } => {
+                self.settle(*usage);
+                let (tone, text) = outcome_words(outcome);
+                vec![said(tone, format!("agent {text} ({})", time(*millis)))]
+            }
+            Fact::ChangesSeen {
+                files, problems, ..
+            } => {
+                let mut lines = vec![said(
+                    Tone::Quiet,
+                    format!(
+                        "{files} changed {}",
+                        if *files == 1 { "file" } else { "files" }
+                    ),
+                )];
+                lines.extend(
+                    problems
+                        .iter()
+                        .map(|p| said(Tone::Bad, one_line(p, WIDTH * 2))),
+                );
+                lines
+            }
+            Fact::GateAnswered { result, millis, .. } => {
+                self.gates.0 += 1;
+                vec![verdict_line(
+                    &format!("gate {}", result.name),
+                    &result.verdict,
+                    *millis,
+                )]
+            }
+            Fact::Answered {
+                role,
+                verdict,
+                usage,
+                millis,
+                ..
+            } => {
+                self.settle(*usage);
+                let who = if *role == Role::Review {
+                    "review"
+                } else {
+                    "judge"
+                };
+                vec![verdict_line(who, verdict, *millis)]
+            }
+            Fact::Committed { sha, note } => {
+                let mut lines = Vec::new();
+                if let Some(sha) = sha {
+                    lines.push(said(
+                        Tone::Good,
+                        format!("commit {}", sha.get(..10).unwrap_or(sha)),
+                    ));
+                }
+                lines.extend(
+                    note.iter()
+                        .map(|n| said(Tone::Quiet, one_line(n, WIDTH * 2))),
+                );
+                lines
+            }
+            Fact::CommitRefused { output } => {
+                vec![said(
+                    Tone::Bad,
+                    format!("a git hook refused the commit: {}", one_line(output, WIDTH)),
+                )]
+            }
+            Fact::IterationEnded { result, reason, .. } => {
+                self.iterations += 1;
+                self.recent.clear();
+                let (tone, word) = match result {
+                    IterationResult::Accepted => (Tone::Good, "accepted"),
+                    IterationResult::Rejected => (Tone::Bad, "rejected"),
+                    IterationResult::Environment => (Tone::Bad, "put off"),
+                    IterationResult::Interrupted => (Tone::Bad, "interrupted"),
+                };
+                vec![said(
+                    tone,
+                    format!("{word}: {}", one_line(reason, WIDTH * 2)),
+                )]
+            }
+            Fact::RunEnded { end } => vec![self.end(end)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn started(&mut self, phase: Phase) -> Vec<Said> {
+        self.phase = Some(phase);
+        match phase {
+            Phase::Prepare => {
+                self.iteration += 1;
+                self.title = self.selected.clone();
+                self.gates = (0, 0);
+                vec![said(
+                    Tone::Title,
+                    format!("[{} of {} done] {}", self.done.0, self.done.1, self.title),
+                )]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn settle(&mut self, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+        self.call = Usage::default();
+    }
+
+    fn end(&self, end: &EndReason) -> Said {
+        let usage = self.usage;
+        let cost = usage
+            .cost_usd
+            .map_or_else(String::new, |c| format!(", ${c:.2}"));
+        let sum = format!(
+            "{} of {} tasks done, {} iterations, {}, {} tokens in, {} out{cost}",
+            self.done.0,
+            self.done.1,
+            self.iterations,
+            time(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)),
+            usage.input_tokens,
+            usage.output_tokens,
+        );
+        let why = match end {
+            EndReason::Complete => return said(Tone::Good, format!("complete: {sum}")),
+            EndReason::Blocked { open } => {
+                let open: Vec<_> = open
+                    .iter()
+                    .map(|(id, why)| format!("{id} ({why})"))
+                    .collect();
+                format!("nothing can run: {}", open.join(", "))
+            }
+            EndReason::MaxIterations => "the number of iterations is used up".into(),
+            EndReason::NoProgress => "no progress".into(),
+            EndReason::Stopped => "stopped; `ralph run` takes it up".into(),
+            EndReason::Limited { message, .. } => {
+                format!("the agent's limit is reached: {message}")
+            }
+            EndReason::Unauthenticated { message } => {
+                format!("the agent isn't logged in: {message}")
+            }
+            EndReason::Error { message } => message.clone(),
+        };
+        said(Tone::Bad, format!("ended, {}: {sum}", strip_escapes(&why)))
+    }
+}
+
+fn said(tone: Tone, text: String) -> Said {
+    Said { tone, text }
+}
+
+fn verdict_line(who: &str, verdict: &Verdict, millis: u64) -> Said {
+    let (tone, word) = match verdict.status {
+        Status::Pass => (Tone::Good, "pass"),
+        Status::Skip => (Tone::Quiet, "skip"),
+        Status::Fail => (Tone::Bad, "fail"),
+    };
+    let summary = one_line(&verdict.summary, WIDTH);
+    said(
+        tone,
+        format!("{who:<18} {word}  {:>6}  {summary}", time(millis)),
+    )
+}
+
+fn outcome_words(outcome: &AgentOutcome) -> (Tone, String) {
+    match outcome {
+        AgentOutcome::Finished { text } => {
+            let last = text
+                .lines()
+                .rev()
+                .find(|l| !l.trim().is_empty())
+                .unwrap_or("");
+            (Tone::Quiet, format!("finished: {}", one_line(last, WIDTH)))
+        }
+        AgentOutcome::Limited { message, .. } => (
+            Tone::Bad,
+            format!("met its limit: {}", one_line(message, WIDTH)),
+        ),
+        AgentOutcome::Unauthenticated { message } => (
+            Tone::Bad,
+            format!("isn't logged in: {}", one_line(message, WIDTH)),
+        ),
+        AgentOutcome::Failed { message } => {
+            (Tone::Bad, format!("failed: {}", one_line(message, WIDTH)))
+        }
+        AgentOutcome::TimedOut { message } => (Tone::Bad, one_line(message, WIDTH)),
+        AgentOutcome::Interrupted => (Tone::Bad, "was interrupted".into()),
+    }
+}
+
+/// Milliseconds as people read them.
+pub fn time(millis: u64) -> String {
+    match millis {
+        0..=59_999 => format!("{}.{}s", millis / 1000, millis % 1000 / 100),
+        60_000..=3_599_999 => format!("{}m{:02}s", millis / 60_000, millis / 1000 % 60),
+        _ => format!("{}h{:02}m", millis / 3_600_000, millis / 60_000 % 60),
+    }
+}

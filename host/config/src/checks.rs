@@ -1,0 +1,392 @@
+//! What the schema cannot say: names that must exist, paths that must stay inside, and the like.
+
+use std::collections::HashMap;
+
+use crate::builtins;
+use crate::error::ConfigError;
+use crate::origins::Origins;
+use crate::paths;
+use crate::show;
+use crate::types::{Agent, Config, Gate, Judge, Plugin, PromptBy};
+use crate::units::Span;
+use crate::walk::nearest;
+
+/// Longest name of an agent, a gate or a plugin, in bytes.
+const NAME_MAX: usize = 64;
+
+/// All problems of a configuration whose types are right.
+pub(crate) fn check(config: &Config, origins: &Origins) -> Vec<ConfigError> {
+    let mut checks = Checks {
+        config,
+        origins,
+        errors: Vec::new(),
+    };
+    checks.run();
+    checks.errors
+}
+
+struct Checks<'a> {
+    config: &'a Config,
+    origins: &'a Origins,
+    errors: Vec<ConfigError>,
+}
+
+impl Checks<'_> {
+    fn run(&mut self) {
+        let config = self.config;
+        self.agent_name(&["loop", "agent"], &config.run.agent);
+        let files = &config.files;
+        let optional = [("tasks", &files.tasks), ("prompt", &files.prompt)];
+        let optional = optional
+            .iter()
+            .filter_map(|(key, path)| Some((*key, path.as_ref()?)));
+        let always = [
+            ("progress", &files.progress),
+            ("agents", &files.agents),
+            ("feedback", &files.feedback),
+        ];
+        for (key, path) in optional.chain(always) {
+            self.path(&["files", key], path);
+        }
+        for (name, agent) in &config.agents {
+            self.name(&["agents", name], name);
+            self.agent(name, agent);
+        }
+        let mut names = HashMap::new();
+        for (i, gate) in config.gates.iter().enumerate() {
+            self.gate(&i.to_string(), gate);
+            if names.insert(gate.name.as_str(), i).is_some() {
+                let message = format!("two gates are called {}", show::name(&gate.name));
+                self.error(&["gates", &i.to_string(), "name"], message, None);
+            }
+        }
+        self.judge("judge", &config.judge);
+        self.judge("review", &config.review);
+        for (name, plugin) in &config.plugins {
+            self.name(&["plugins", name], name);
+            self.plugin(name, plugin);
+        }
+        self.commit_message();
+    }
+
+    fn agent(&mut self, name: &str, agent: &Agent) {
+        let plugins = self
+            .config
+            .plugins
+            .keys()
+            .map(String::as_str)
+            .chain(builtins::agent_plugins());
+        if let Some(plugin) = &agent.plugin {
+            self.known(
+                &["agents", name, "plugin"],
+                "plugin for an agent",
+                plugin,
+                plugins.collect(),
+            );
+        }
+        self.argv(&["agents", name, "argv"], &agent.argv);
+        self.words(&["agents", name, "args"], &agent.args);
+        let driver = self.config.agent_plugin(name).unwrap_or_default();
+        if driver == "command" && agent.argv.is_empty() {
+            let hint = Some(
+                "write the program and its arguments, as in argv = [\"my-agent\", \"--headless\"]"
+                    .to_owned(),
+            );
+            let message = format!(
+                "the agent {} has no `argv`, and `command` needs one",
+                show::name(name)
+            );
+            self.error(&["agents", name, "argv"], message, hint);
+        }
+        for (holder, by) in [
+            ("{prompt}", PromptBy::Argument),
+            ("{prompt_file}", PromptBy::File),
+        ] {
+            let at = agent
+                .argv
+                .iter()
+                .position(|a| a.contains(holder))
+                .filter(|_| agent.prompt != by);
+            if let Some(i) = at.filter(|_| driver == "command") {
+                let word = if by == PromptBy::File {
+                    "file"
+                } else {
+                    "argument"
+                };
+                let message = format!("`{holder}` is filled in only with prompt = \"{word}\"");
+                self.error(&["agents", name, "argv", &i.to_string()], message, None);
+            }
+        }
+        for (key, value) in [("model", &agent.model), ("effort", &agent.effort)] {
+            // It goes to a command line; one that begins with a dash would be a switch of its own.
+            let bad = |v: &&String| {
+                v.trim().is_empty() || v.starts_with('-') || v.chars().any(char::is_control)
+            };
+            if let Some(value) = value.as_ref().filter(bad) {
+                let message = format!("`{key}` is {}, which is no name", show::name(value));
+                self.error(&["agents", name, key], message, None);
+            }
+        }
+        self.positive(&["agents", name, "timeout"], agent.timeout);
+        self.env(&["agents", name, "env"], &agent.env, true);
+    }
+
+    fn gate(&mut self, index: &str, gate: &Gate) {
+        let name = &gate.name;
+        if name.trim() != name || name.is_empty() || name.len() > NAME_MAX || !show::is_plain(name)
+        {
+            let message = format!(
+                "a gate's name is 1 to {NAME_MAX} visible characters without blanks around them, not {}",
+                show::name(name)
+            );
+            self.error(&["gates", index, "name"], message, None);
+        }
+        match (&gate.plugin, gate.run.is_empty()) {
+            (None, true) => {
+                let hint =
+                    Some("write run = [\"program\", \"argument\"] or plugin = \"name\"".to_owned());
+                let key = if self.origins.is_set(&["gates", index, "run"]) {
+                    "run"
+                } else {
+                    "name"
+                };
+                self.error(
+                    &["gates", index, key],
+                    format!(
+                        "the gate {} has neither `run` nor `plugin`",
+                        show::name(name)
+                    ),
+                    hint,
+                );
+            }
+            (Some(_), false) => {
+                self.error(
+                    &["gates", index, "plugin"],
+                    format!("the gate {} has both `run` and `plugin`", show::name(name)),
+                    Some("keep one".to_owned()),
+                );
+            }
+            (Some(plugin), true) => {
+                let known = self
+                    .config
+                    .plugins
+                    .keys()
+                    .map(String::as_str)
+                    .chain(builtins::GATES)
+                    .collect();
+                self.known(
+                    &["gates", index, "plugin"],
+                    "plugin for a gate",
+                    plugin,
+                    known,
+                );
+            }
+            (None, false) => self.argv(&["gates", index, "run"], &gate.run),
+        }
+        self.positive(&["gates", index, "timeout"], gate.timeout);
+        self.env(&["gates", index, "env"], &gate.env, true);
+    }
+
+    fn judge(&mut self, table: &str, judge: &Judge) {
+        if let Some(agent) = &judge.agent {
+            self.agent_name(&[table, "agent"], agent);
+        }
+        if let Some(plugin) = &judge.plugin {
+            let known = self
+                .config
+                .plugins
+                .keys()
+                .map(String::as_str)
+                .chain(builtins::JUDGES)
+                .collect();
+            self.known(&[table, "plugin"], "plugin for a judge", plugin, known);
+        }
+        if let Some(path) = &judge.prompt {
+            self.path(&[table, "prompt"], path);
+        }
+    }
+
+    fn plugin(&mut self, name: &str, plugin: &Plugin) {
+        let source = plugin.source.as_str();
+        let at = ["plugins", name, "source"];
+        if let Some(builtin) = plugin.builtin() {
+            self.known(&at, "built-in plugin", builtin, builtins::all());
+        } else if source.contains("://") || source.starts_with("oci:") {
+            let message = format!(
+                "{} is neither a path below the project's root nor `builtin:NAME`",
+                show::name(source)
+            );
+            self.error(&at, message, None);
+        } else {
+            self.path(&at, source);
+        }
+        for (key, paths) in [("read", &plugin.allow.read), ("write", &plugin.allow.write)] {
+            for (i, path) in paths.iter().enumerate() {
+                if let Some(message) = paths::grant_problem(path) {
+                    self.error(
+                        &["plugins", name, "allow", key, &i.to_string()],
+                        message,
+                        None,
+                    );
+                }
+            }
+        }
+        for (i, program) in plugin.allow.process.iter().enumerate() {
+            if program.trim().is_empty() || !show::is_plain(program) {
+                let message = format!("{} is no program's name", show::name(program));
+                self.error(
+                    &["plugins", name, "allow", "process", &i.to_string()],
+                    message,
+                    None,
+                );
+            }
+        }
+        self.env(&["plugins", name, "allow", "env"], &plugin.allow.env, false);
+        self.positive(&["plugins", name, "limits", "time"], plugin.limits.time);
+        for (key, size) in [
+            ("memory", plugin.limits.memory),
+            ("output", plugin.limits.output),
+        ] {
+            if size.bytes() == 0 {
+                self.error(
+                    &["plugins", name, "limits", key],
+                    format!("`{key}` should be more than nothing"),
+                    None,
+                );
+            }
+        }
+    }
+
+    fn commit_message(&mut self) {
+        const KNOWN: [&str; 4] = ["task_id", "title", "iteration", "agent"];
+        let at = ["git", "commit_message"];
+        let text = &self.config.git.commit_message;
+        if text.trim().is_empty() || text.contains('\0') {
+            self.error(
+                &at,
+                "`commit_message` is empty or has a NUL character",
+                None,
+            );
+        }
+        for piece in text.split('{').skip(1) {
+            let Some((name, _)) = piece.split_once('}') else {
+                continue;
+            };
+            let word =
+                !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+            if word && !KNOWN.contains(&name) {
+                let hint =
+                    nearest(name, KNOWN.into_iter()).map(|n| format!("did you mean `{{{n}}}`?"));
+                self.error(&at, format!("`commit_message` has `{{{name}}}`; known are {{task_id}}, {{title}}, {{iteration}}, {{agent}}"), hint);
+            }
+        }
+    }
+
+    fn agent_name(&mut self, at: &[&str], name: &str) {
+        let known = self
+            .config
+            .agents
+            .keys()
+            .map(String::as_str)
+            .chain(builtins::AGENTS)
+            .collect();
+        self.known(at, "agent", name, known);
+    }
+
+    fn known(&mut self, at: &[&str], what: &str, name: &str, mut known: Vec<&str>) {
+        if known.contains(&name) {
+            return;
+        }
+        known.sort_unstable();
+        known.dedup();
+        let hint = match nearest(name, known.iter().copied()) {
+            Some(near) => format!("did you mean \"{}\"?", show::visible(near)),
+            None => format!(
+                "there are {}",
+                known
+                    .iter()
+                    .take(16)
+                    .map(|k| show::word(k))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        self.error(
+            at,
+            format!("there is no {what} {}", show::name(name)),
+            Some(hint),
+        );
+    }
+
+    /// Names of agents and plugins become names of files and switches.
+    fn name(&mut self, at: &[&str], name: &str) {
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty()
+            || name.len() > NAME_MAX
+            || !name.chars().all(good)
+            || name.starts_with(['-', '.'])
+        {
+            let message = format!(
+                "{} is no name; use up to {NAME_MAX} letters, digits, `-`, `_` and `.`",
+                show::name(name)
+            );
+            self.error(at, message, None);
+        }
+    }
+
+    fn path(&mut self, at: &[&str], path: &str) {
+        if let Some(message) = paths::problem(path) {
+            self.error(at, message, None);
+        }
+    }
+
+    fn argv(&mut self, at: &[&str], argv: &[String]) {
+        if argv
+            .first()
+            .is_some_and(|program| program.trim().is_empty())
+        {
+            self.error(&[at, &["0"]].concat(), "the program's name is empty", None);
+        }
+        self.words(at, argv);
+    }
+
+    fn words(&mut self, at: &[&str], words: &[String]) {
+        for (i, _) in words.iter().enumerate().filter(|(_, w)| w.contains('\0')) {
+            self.error(
+                &[at, &[i.to_string().as_str()]].concat(),
+                "no argument can hold a NUL character",
+                None,
+            );
+        }
+    }
+
+    fn env(&mut self, at: &[&str], names: &[String], endings: bool) {
+        for (i, name) in names.iter().enumerate() {
+            let bare = if endings {
+                name.strip_suffix('*').unwrap_or(name)
+            } else {
+                name
+            };
+            let good = bare.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+                && !bare.starts_with(|c: char| c.is_ascii_digit());
+            if !good || name.is_empty() {
+                let message = format!("{} is no name of an environment variable", show::name(name));
+                let hint = name
+                    .contains('=')
+                    .then(|| "only names; values come from the environment".to_owned());
+                self.error(&[at, &[i.to_string().as_str()]].concat(), message, hint);
+            }
+        }
+    }
+
+    fn positive(&mut self, at: &[&str], span: Span) {
+        if span.get().is_zero() {
+            let key = at.last().copied().unwrap_or_default();
+            self.error(at, format!("`{key}` should be more than nothing"), None);
+        }
+    }
+
+    fn error(&mut self, at: &[&str], message: impl Into<String>, hint: Option<String>) {
+        self.errors.push(self.origins.error(at, message, hint));
+    }
+}

@@ -1,0 +1,43 @@
+//! `ralph.toml`: types, strict parsing, schema, trust listing. Pure: no file is read here.
+//!
+//! - [`types`], [`units`]: what can be said, with its defaults
+//! - [`load()`]: texts to a [`Config`], or everything that is wrong with them
+//! - [`error`]: what is wrong, and where; [`origins`]: where a value was written
+//! - [`builtins`]: names that need no table; [`resolve`]: which plugin an agent is driven by
+//! - [`schema()`]: JSON Schema of it all
+//! - [`needs`]: files that must be there
+//! - [`powers()`], [`digest()`]: what a configuration can make run, for people and for `ralph trust`
+//! - [`templates`]: the `ralph.toml` that `ralph init` writes
+//! - `source`, `tree`, `walk`, `checks`, `paths`: the steps of [`load()`]
+//! - `legacy`, `legacy_apply`, `legacy_convert`: files written for the Python loop
+//! - `show`: outside text made visible
+
+pub mod builtins;
+mod checks;
+pub mod error;
+mod legacy;
+mod legacy_apply;
+mod legacy_convert;
+pub mod load;
+pub mod needs;
+pub mod origins;
+mod paths;
+pub mod powers;
+pub mod resolve;
+pub mod schema;
+mod show;
+mod source;
+pub mod templates;
+mod tree;
+pub mod types;
+pub mod units;
+mod walk;
+
+pub use error::ConfigError;
+pub use load::{Loaded, load};
+pub use needs::missing_files;
+pub use origins::Origins;
+pub use powers::{Power, digest, powers};
+pub use schema::schema;
+pub use source::Source;
+pub use types::Config;

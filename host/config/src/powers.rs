@@ -1,0 +1,217 @@
+//! What a configuration can make run or reach. A configuration is data from others until somebody
+//! has seen this list and agreed to it (`ralph trust`).
+
+use sha2::{Digest, Sha256};
+
+use crate::builtins;
+use crate::show;
+use crate::types::{Agent, Allow, Config, Gate, Judge, Sandbox, Table};
+
+/// One thing that a configuration can make run or reach. Both texts are fit for a terminal: what
+/// does not show as itself is written as an escape, and different settings give different texts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Power {
+    /// Who, e.g. ``gate `tests` runs``.
+    pub what: String,
+    /// Exactly what, never cut.
+    pub detail: String,
+}
+
+/// All of it: gate programs, agents' programs, arguments and open sandboxes, plugins that aren't
+/// built in, grants. The default configuration has none.
+pub fn powers(config: &Config) -> Vec<Power> {
+    let mut list = List(Vec::new());
+    let default = Config::default();
+    if config.run.agent != default.run.agent {
+        list.add(
+            format!("agent {} works", show::name(&config.run.agent)),
+            plugin_of(config, &config.run.agent),
+        );
+    }
+    for (name, agent) in &config.agents {
+        list.agent(config, name, agent);
+    }
+    for gate in &config.gates {
+        list.gate(config, gate);
+    }
+    list.judge("judge", &config.judge, config);
+    list.judge("review", &config.review, config);
+    for (name, plugin) in &config.plugins {
+        let shown = show::name(name);
+        if plugin.builtin().is_none() {
+            list.add(
+                format!("plugin {shown} is loaded from"),
+                show::word(&plugin.source),
+            );
+        } else if builtins::all().contains(&name.as_str()) && plugin.builtin() != Some(name) {
+            list.add(
+                format!("plugin {shown} is replaced by"),
+                show::word(&plugin.source),
+            );
+        }
+        if !only_looks(&plugin.source) {
+            list.config(&format!("plugin {shown} is given"), &plugin.config);
+        }
+        list.grants(&shown, &plugin.allow);
+    }
+    list.0
+}
+
+/// SHA-256, in hexadecimal, over all of it: what may run (in any order), the project's root, and
+/// the digests of the plugins' files. Trust is kept under this value; whatever changes it asks anew.
+pub fn digest(powers: &[Power], root: &str, plugin_digests: &[(String, String)]) -> String {
+    let mut hash = Sha256::new();
+    // Each text with its length before it: no two lists run together into the same bytes.
+    let mut text = |text: &str| {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    text("ralph trust 1");
+    text(root);
+    let mut pairs: Vec<(&str, &str)> = powers
+        .iter()
+        .map(|p| (p.what.as_str(), p.detail.as_str()))
+        .collect();
+    let mut files: Vec<(&str, &str)> = plugin_digests
+        .iter()
+        .map(|(n, d)| (n.as_str(), d.as_str()))
+        .collect();
+    for list in [&mut pairs, &mut files] {
+        list.sort_unstable();
+        list.dedup();
+        text(&list.len().to_string());
+        for (a, b) in list.iter() {
+            text(a);
+            text(b);
+        }
+    }
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn plugin_of(config: &Config, agent: &str) -> String {
+    show::word(&config.agent_plugin(agent).unwrap_or_default())
+}
+
+/// Built-in plugins whose settings make nothing run: they only look.
+fn only_looks(source: &str) -> bool {
+    let judging = builtins::JUDGES
+        .iter()
+        .chain(&builtins::CANONICALISERS)
+        .chain(&["diff-scope", "no-secrets"]);
+    source
+        .strip_prefix("builtin:")
+        .is_some_and(|name| judging.into_iter().any(|j| *j == name))
+}
+
+struct List(Vec<Power>);
+
+impl List {
+    fn add(&mut self, what: String, detail: String) {
+        self.0.push(Power { what, detail });
+    }
+
+    fn words(&mut self, what: String, words: &[String]) {
+        if !words.is_empty() {
+            self.add(what, show::words(words));
+        }
+    }
+
+    fn config(&mut self, what: &str, config: &Table) {
+        if !config.is_empty() {
+            self.add(what.to_owned(), plain_json(config));
+        }
+    }
+
+    fn agent(&mut self, config: &Config, name: &str, agent: &Agent) {
+        let shown = show::name(name);
+        self.words(format!("agent {shown} runs"), &agent.argv);
+        self.words(format!("agent {shown} gets the arguments"), &agent.args);
+        let own = builtins::AGENTS.contains(&name) && !config.plugins.contains_key(name);
+        if agent.plugin.as_deref().is_some_and(|p| !own || p != name) {
+            self.add(
+                format!("agent {shown} is driven by"),
+                plugin_of(config, name),
+            );
+        }
+        if agent.sandbox == Sandbox::Off {
+            self.add(
+                format!("agent {shown} works"),
+                "without its sandbox".to_owned(),
+            );
+        }
+        self.words(
+            format!("agent {shown} sees the environment variables"),
+            &agent.env,
+        );
+        self.config(&format!("agent {shown} is given"), &agent.config);
+    }
+
+    fn gate(&mut self, config: &Config, gate: &Gate) {
+        let shown = show::name(&gate.name);
+        self.words(format!("gate {shown} runs"), &gate.run);
+        if let Some(plugin) = &gate.plugin {
+            let source = config.plugin(plugin).map(|p| p.source).unwrap_or_default();
+            if !only_looks(&source) {
+                self.add(format!("gate {shown} asks the plugin"), show::word(plugin));
+                self.config(&format!("gate {shown} is given"), &gate.config);
+            }
+        }
+        self.words(
+            format!("gate {shown} sees the environment variables"),
+            &gate.env,
+        );
+    }
+
+    fn judge(&mut self, role: &str, judge: &Judge, config: &Config) {
+        if !judge.enabled {
+            return;
+        }
+        if let Some(agent) = &judge.agent {
+            self.add(
+                format!("{role} asks the agent"),
+                format!("{} ({})", show::word(agent), plugin_of(config, agent)),
+            );
+        }
+        let plugin = judge.plugin.as_deref().unwrap_or(role);
+        if config.plugin(plugin).is_some_and(|p| p.builtin().is_none()) {
+            self.add(format!("{role} asks the plugin"), show::word(plugin));
+            self.config(&format!("{role} gives it"), &judge.config);
+        }
+    }
+
+    fn grants(&mut self, shown: &str, allow: &Allow) {
+        self.words(format!("plugin {shown} may read"), &allow.read);
+        self.words(format!("plugin {shown} may read and change"), &allow.write);
+        self.words(format!("plugin {shown} may run"), &allow.process);
+        self.words(
+            format!("plugin {shown} sees the environment variables"),
+            &allow.env,
+        );
+        for (granted, what) in [
+            (allow.changes, "what changed"),
+            (allow.clock, "the real time"),
+            (allow.random, "real randomness"),
+        ] {
+            if granted {
+                self.add(format!("plugin {shown} sees"), what.to_owned());
+            }
+        }
+    }
+}
+
+/// JSON in which everything that would hide is an escape. A `\u{…}` is no JSON, which is fine for
+/// people; the backslashes of JSON's own escapes are doubled, so nothing is ambiguous.
+fn plain_json(config: &Table) -> String {
+    let mut out = String::new();
+    for (i, piece) in serde_json::Value::Object(config.clone())
+        .to_string()
+        .split('"')
+        .enumerate()
+    {
+        if i > 0 {
+            out.push('"');
+        }
+        out.push_str(&show::visible(piece));
+    }
+    out
+}

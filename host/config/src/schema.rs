@@ -1,0 +1,122 @@
+//! JSON Schema of `ralph.toml`, generated from the types.
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::types::Config;
+
+/// JSON Schema, draft 2020-12. Tables that people name their keys in (`config`, `agents`,
+/// `plugins`) are open; all others refuse unknown keys. Keys of the Python loop are not in it.
+pub fn schema() -> Value {
+    cached().clone()
+}
+
+/// The schema's own text never changes; so it is made once.
+pub(crate) fn cached() -> &'static Value {
+    static SCHEMA: OnceLock<Value> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut schema = schemars::schema_for!(Config).to_value();
+        without_null(&mut schema);
+        if let Some(root) = schema.as_object_mut() {
+            root.insert("title".to_owned(), json!("ralph.toml"));
+        }
+        schema
+    })
+}
+
+/// TOML has no null: what is optional is left out.
+fn without_null(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Object(map) => {
+            if map.get("default").is_some_and(Value::is_null) {
+                map.shift_remove("default");
+            }
+            if let Some(Value::Array(types)) = map.get_mut("type") {
+                types.retain(|t| t != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    map.insert("type".to_owned(), only);
+                }
+            }
+            // A default spelled as an object may hold nulls for what is left out.
+            if let Some(Value::Object(default)) = map.get_mut("default") {
+                default.retain(|_, v| !v.is_null());
+            }
+            map.values_mut().for_each(without_null);
+        }
+        _ => {}
+    }
+}
+
+/// Follows `$ref`; gives the definition's name too.
+pub(crate) fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> (&'a Value, &'a str) {
+    let mut name = "";
+    while let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+        name = target.trim_start_matches("#/$defs/");
+        match root.get("$defs").and_then(|d| d.get(name)) {
+            Some(found) => schema = found,
+            None => break,
+        }
+    }
+    (schema, name)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_with_fixed_keys_refuses_others() {
+        let schema = schema();
+        assert_eq!(
+            schema["$schema"],
+            "https://json-schema.org/draft/2020-12/schema"
+        );
+        let mut tables = vec![("root".to_owned(), &schema)];
+        for (name, def) in schema["$defs"].as_object().unwrap() {
+            tables.push((name.clone(), def));
+        }
+        let mut strict = 0;
+        for (name, table) in tables {
+            if table.get("properties").is_some() {
+                assert_eq!(table["additionalProperties"], false, "{name}");
+                strict += 1;
+            }
+        }
+        assert_eq!(
+            strict, 10,
+            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git"
+        );
+    }
+
+    #[test]
+    fn nothing_may_be_null() {
+        assert!(!schema().to_string().contains("null"), "{}", schema());
+    }
+
+    #[test]
+    fn ranges_and_descriptions_are_in_it() {
+        let schema = schema();
+        let field = &schema["$defs"]["Loop"]["properties"]["max_iterations"];
+        assert_eq!(
+            (field["minimum"].as_u64(), field["maximum"].as_u64()),
+            (Some(1), Some(100_000))
+        );
+        assert_eq!(field["default"], 20);
+        for (name, def) in schema["$defs"].as_object().unwrap() {
+            for (key, property) in def
+                .get("properties")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+            {
+                let (target, _) = resolve(&schema, property);
+                let described = property.get("description").or(target.get("description"));
+                assert!(described.is_some(), "{name}.{key} has no description");
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What `ralph.toml` can say, as types. Defaults stand in `Default` impls and
+//! nowhere else; `ralph.toml.example` is checked against them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Size, Span};
+
+/// A free table that is handed to a plugin as JSON.
+pub type Table = serde_json::Map<String, serde_json::Value>;
+
+/// The whole of `ralph.toml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// How long and how often.
+    #[serde(rename = "loop")]
+    pub run: Loop,
+    /// Where things are, relative to the project's root.
+    pub files: Files,
+    /// Agents by name; `codex`, `claude`, `copilot` and `scripted` are there without a table.
+    pub agents: BTreeMap<String, Agent>,
+    /// What the host checks, in this order in reports. All run side by side.
+    pub gates: Vec<Gate>,
+    /// Another mind rules whether the task was met.
+    pub judge: Judge,
+    /// Another mind reviews the change.
+    pub review: Judge,
+    /// Components by name; the built-in ones are there without a table.
+    pub plugins: BTreeMap<String, Plugin>,
+    /// What becomes of accepted work.
+    pub git: Git,
+}
+
+/// `[loop]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Loop {
+    /// The agent that works, a name from `[agents]`.
+    pub agent: String,
+    /// Iterations of one `ralph run`.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub max_iterations: u32,
+    /// Attempts at one task before it is blocked.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_attempts: u32,
+    /// Iterations in a row without any progress before the run ends.
+    #[schemars(range(min = 1, max = 100))]
+    pub no_progress_limit: u32,
+    /// Pause between two iterations.
+    pub sleep: Span,
+    /// Start no further gate once one has failed.
+    pub fail_fast: bool,
+}
+
+impl Default for Loop {
+    fn default() -> Self {
+        Loop {
+            agent: "codex".into(),
+            max_iterations: 20,
+            max_attempts: 3,
+            no_progress_limit: 3,
+            sleep: Span::from_secs(0),
+            fail_fast: false,
+        }
+    }
+}
+
+/// `[files]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Files {
+    /// The task file. Without it the first of `.ralph/PRD.md`, `PRD.md`, `prd.json`,
+    /// `.ralph/prd.json`, `IMPLEMENTATION_PLAN.md`, `TASKS.md` that exists.
+    pub tasks: Option<String>,
+    /// Text that opens every prompt. Without it the first of `.ralph/PROMPT_build.md`,
+    /// `.ralph/PROMPT.md`, `PROMPT_build.md`, `PROMPT.md` that exists, else a built-in text.
+    pub prompt: Option<String>,
+    /// One line per iteration is appended here.
+    pub progress: String,
+    /// Notes for agents, shown in every prompt if it exists.
+    pub agents: String,
+    /// What a person wants the next attempt to know, shown in every prompt if it exists.
+    pub feedback: String,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Files {
+            tasks: None,
+            prompt: None,
+            progress: ".ralph/progress.md".into(),
+            agents: "AGENTS.md".into(),
+            feedback: ".ralph/FEEDBACK.md".into(),
+        }
+    }
+}
+
+/// How the `command` driver hands over the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptBy {
+    /// On standard input, which is then closed.
+    Stdin,
+    /// In a file; `{prompt_file}` in `argv` is its path.
+    File,
+    /// As an argument in place of `{prompt}`, or at the end; refused above 100 KiB.
+    Argument,
+}
+
+/// How much an agent program may do, for drivers whose CLI has such a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// The CLI's own restrictions are switched off.
+    Off,
+    /// It may write below the workspace.
+    WorkspaceWrite,
+    /// It may not write.
+    ReadOnly,
+}
+
+/// `[agents.<name>]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agent {
+    /// The driver or agent component. Without it: the agent's own name if a
+    /// plugin has that name, else `command`.
+    pub plugin: Option<String>,
+    /// The program and its arguments; for the `command` driver, and to put
+    /// another program in place of a driver's usual one (then only the first entry counts).
+    pub argv: Vec<String>,
+    /// For the `command` driver.
+    pub prompt: PromptBy,
+    /// Passed to the CLI as it is.
+    pub model: Option<String>,
+    /// Reasoning effort, passed to the CLI as it is.
+    pub effort: Option<String>,
+    /// Further arguments, put behind the driver's own.
+    pub args: Vec<String>,
+    /// What the CLI itself may do.
+    pub sandbox: Sandbox,
+    /// One call may take this long.
+    pub timeout: Span,
+    /// It may be silent this long; any byte counts as life. `0s`: for ever.
+    pub idle_timeout: Span,
+    /// Names of environment variables it gets beside the usual ones; a trailing `*` stands for any ending.
+    pub env: Vec<String>,
+    /// For the plugin.
+    #[schemars(with = "Table")]
+    pub config: Table,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Agent {
+            plugin: None,
+            argv: Vec::new(),
+            prompt: PromptBy::Stdin,
+            model: None,
+            effort: None,
+            args: Vec::new(),
+            sandbox: Sandbox::WorkspaceWrite,
+            timeout: Span::from_secs(30 * 60),
+            idle_timeout: Span::from_secs(0),
+            env: Vec::new(),
+            config: Table::new(),
+        }
+    }
+}
+
+/// `[[gates]]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// Shown everywhere; unique.
+    pub name: String,
+    /// Short for the built-in `command` gate: program and arguments, no shell.
+    #[serde(default)]
+    pub run: Vec<String>,
+    /// A gate component from `[plugins]` or a built-in one: `command`, `diff-scope`, `no-secrets`.
+    #[serde(default)]
+    pub plugin: Option<String>,
+    /// Programs it starts may take this long.
+    #[serde(default = "Gate::default_timeout")]
+    pub timeout: Span,
+    /// Names of environment variables its programs get beside the usual ones.
+    #[serde(default)]
+    pub env: Vec<String>,
+    /// For the plugin.
+    #[serde(default)]
+    #[schemars(with = "Table")]
+    pub config: Table,
+}
+
+impl Gate {
+    /// Ten minutes.
+    pub fn default_timeout() -> Span {
+        Span::from_secs(600)
+    }
+}
+
+/// `[judge]` and `[review]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Judge {
+    /// Ask at all?
+    pub enabled: bool,
+    /// The component that writes the question and reads the answer; `judge` or `review` if not said.
+    pub plugin: Option<String>,
+    /// The agent that answers; the one that worked if not said.
+    pub agent: Option<String>,
+    /// A file whose text opens the question.
+    pub prompt: Option<String>,
+    /// More of the diff is not shown.
+    pub max_diff: Size,
+    /// For the plugin.
+    #[schemars(with = "Table")]
+    pub config: Table,
+}
+
+impl Default for Judge {
+    fn default() -> Self {
+        Judge {
+            enabled: false,
+            plugin: None,
+            agent: None,
+            prompt: None,
+            max_diff: Size::from_kib(64),
+            config: Table::new(),
+        }
+    }
+}
+
+/// `[plugins.<name>]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plugin {
+    /// A path relative to the project's root, or `builtin:NAME`.
+    pub source: String,
+    /// What it may do beyond computing; nothing if left out.
+    #[serde(default)]
+    pub allow: Allow,
+    /// What it may use.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Handed to it; a gate's or agent's own `config` is laid over this.
+    #[serde(default)]
+    #[schemars(with = "Table")]
+    pub config: Table,
+}
+
+/// `[plugins.<name>.allow]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Allow {
+    /// Directories below the project's root it may read; `.` is all of it.
+    pub read: Vec<String>,
+    /// Directories below the project's root it may read and change.
+    pub write: Vec<String>,
+    /// Programs it may have the host run; `*` is any.
+    pub process: Vec<String>,
+    /// May it see what the iteration changed?
+    pub changes: bool,
+    /// Names of environment variables it sees.
+    pub env: Vec<String>,
+    /// The real clock instead of one that stands still.
+    pub clock: bool,
+    /// Real randomness instead of a sequence that the iteration's id fixes.
+    pub random: bool,
+}
+
+/// `[plugins.<name>.limits]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Computing time of one call, waiting for the host left out.
+    pub time: Span,
+    /// All linear memories together.
+    pub memory: Size,
+    /// Everything one call gives back.
+    pub output: Size,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            time: Span::from_secs(5),
+            memory: Size::from_mib(128),
+            output: Size::from_mib(1),
+        }
+    }
+}
+
+/// `[git]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Git {
+    /// Commit accepted work.
+    pub auto_commit: bool,
+    /// `{task_id}`, `{title}`, `{iteration}`, `{agent}` are filled in.
+    pub commit_message: String,
+}
+
+impl Default for Git {
+    fn default() -> Self {
+        Git {
+            auto_commit: true,
+            commit_message: "ralph: {task_id} {title}".into(),
+        }
+    }
+}

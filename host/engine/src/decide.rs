@@ -1,0 +1,179 @@
+//! Is the work accepted? The host's rule, in one place: a task is accepted when
+//! it is claimed, something changed, and every gate, the judge and the review agree.
+
+use crate::fact::{IterationResult, Rules};
+use crate::state::{Current, Note};
+use crate::text;
+use crate::types::{AgentOutcome, Role, Status, Verdict};
+
+/// What is known of an iteration's fate at this point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// More has to be asked before it can be said.
+    Open(Need),
+    /// It is settled.
+    Settled(Ruling),
+}
+
+/// What has to be asked next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// These gates.
+    Gates(Vec<String>),
+    /// Judge or reviewer.
+    Answer(Role),
+}
+
+/// The end of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruling {
+    /// What the iteration came to.
+    pub result: IterationResult,
+    /// In one line.
+    pub reason: String,
+    /// What the next attempt has to know.
+    pub notes: Vec<Note>,
+}
+
+/// One finding's text in a note is cut to this many bytes.
+const NOTE_MAX: usize = 6_000;
+
+/// Rules on an iteration whose agent ended and whose changes were seen.
+pub fn standing(c: &Current, rules: &Rules) -> Standing {
+    let (Some(ended), Some(seen)) = (&c.ended, &c.seen) else {
+        return Standing::Open(Need::Gates(Vec::new()));
+    };
+    let settled = |result, reason: String| {
+        Standing::Settled(Ruling {
+            result,
+            reason,
+            notes: Vec::new(),
+        })
+    };
+    match &ended.outcome {
+        AgentOutcome::Limited { message, .. } => {
+            return settled(IterationResult::Environment, format!("limit: {message}"));
+        }
+        AgentOutcome::Unauthenticated { message } => {
+            return settled(IterationResult::Environment, format!("login: {message}"));
+        }
+        AgentOutcome::Interrupted => {
+            return settled(
+                IterationResult::Interrupted,
+                "the agent was interrupted".into(),
+            );
+        }
+        AgentOutcome::Failed { message } | AgentOutcome::TimedOut { message } if !c.claimed() => {
+            return rejected(
+                format!("the agent failed: {}", text::one_line(message, 300)),
+                vec![note("agent", message)],
+                seen,
+            );
+        }
+        _ => {}
+    }
+    if let Some(output) = &c.refused {
+        let reason = "a git hook refused the commit".to_owned();
+        return rejected(
+            reason.clone(),
+            vec![note("git hook", output), note("ralph", &reason)],
+            seen,
+        );
+    }
+    let claimed = c.claimed();
+    if seen.files == 0 {
+        let reason = if claimed {
+            "the task was claimed, but nothing had changed"
+        } else {
+            "nothing changed and nothing was claimed"
+        };
+        return rejected(reason.into(), vec![note("ralph", reason)], seen);
+    }
+    let failed: Vec<_> = c.gates.iter().filter(|g| !g.verdict.passed()).collect();
+    let missing: Vec<_> = rules
+        .gates
+        .iter()
+        .filter(|name| !c.gates.iter().any(|g| g.name == **name))
+        .cloned()
+        .collect();
+    if !missing.is_empty() && !(rules.fail_fast && !failed.is_empty()) {
+        return Standing::Open(Need::Gates(missing));
+    }
+    if !failed.is_empty() {
+        let names: Vec<_> = failed.iter().map(|g| g.name.as_str()).collect();
+        let notes = failed
+            .iter()
+            .map(|g| verdict_note(&format!("gate {}", g.name), &g.verdict))
+            .collect();
+        let word = if names.len() == 1 { "gate" } else { "gates" };
+        return rejected(format!("{word} failed: {}", names.join(", ")), notes, seen);
+    }
+    if !claimed {
+        let reason = "all gates passed, but the agent did not claim the task done";
+        return rejected(reason.into(), vec![note("ralph", reason)], seen);
+    }
+    for (role, asked, name) in [
+        (Role::Judge, rules.judge, "judge"),
+        (Role::Review, rules.review, "review"),
+    ] {
+        if !asked {
+            continue;
+        }
+        match c.answer(role) {
+            None => return Standing::Open(Need::Answer(role)),
+            Some(v) if v.status == Status::Fail => {
+                return rejected(
+                    format!("{name}: {}", text::one_line(&v.summary, 300)),
+                    vec![verdict_note(name, v)],
+                    seen,
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    settled(
+        IterationResult::Accepted,
+        "claimed, and every check agreed".into(),
+    )
+}
+
+fn rejected(reason: String, mut notes: Vec<Note>, seen: &crate::state::Seen) -> Standing {
+    notes.extend(seen.problems.iter().map(|p| note("ralph", p)));
+    Standing::Settled(Ruling {
+        result: IterationResult::Rejected,
+        reason,
+        notes,
+    })
+}
+
+fn note(from: &str, text: &str) -> Note {
+    Note {
+        from: from.into(),
+        text: text::tail(text.trim(), NOTE_MAX),
+    }
+}
+
+fn verdict_note(from: &str, verdict: &Verdict) -> Note {
+    let mut out = verdict.summary.trim().to_owned();
+    for f in &verdict.findings {
+        out.push_str("\n- ");
+        if let Some(path) = &f.path {
+            out.push_str(path);
+            if let Some(line) = f.line {
+                out.push_str(&format!(":{line}"));
+            }
+            out.push_str(": ");
+        }
+        out.push_str(f.message.trim());
+        if let Some(rule) = &f.rule {
+            out.push_str(&format!(" ({rule})"));
+        }
+        if out.len() > NOTE_MAX {
+            break;
+        }
+    }
+    Note {
+        from: from.into(),
+        text: text::head(&out, NOTE_MAX),
+    }
+}

@@ -1,0 +1,490 @@
+//! The state machine: facts in, the next effect out.
+//!
+//! `apply` folds one fact into the state and refuses what can't follow;
+//! `next` says what is to be done now. Both are pure, so a run that died is
+//! taken up by folding its journal and asking `next`.
+
+use crate::decide::{self, Need, Ruling, Standing};
+use crate::fact::{EndReason, Fact, IterationResult, Phase};
+use crate::state::{AgentEnd, Base, Current, Prepared, Run, Seen, State, Stop};
+use crate::text;
+use crate::types::{AgentOutcome, Role, Status, TaskState, Usage, Verdict};
+
+/// What the runner is to carry out now. It journals `Started` first (where the
+/// effect has a phase) and feeds the answer back as a fact.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// No run is on.
+    Idle,
+    /// Choose a task: `Selected` or `NothingSelectable`.
+    Select {
+        /// Only this one.
+        target: Option<String>,
+    },
+    /// Take a snapshot, write the prompt: `Prepared`.
+    Prepare,
+    /// Have the agent work: `AgentEnded`.
+    RunAgent,
+    /// Look at workspace and task file: `ChangesSeen`.
+    ReadChanges,
+    /// Ask these gates, side by side: one `GateAnswered` each.
+    RunGates(Vec<String>),
+    /// Ask judge or reviewer: `Answered`.
+    Ask(Role),
+    /// Make the task file say so: `Marked`.
+    Mark(TaskState),
+    /// Commit the iteration's work: `Committed` or `CommitRefused`.
+    Commit,
+    /// Write the records: `IterationEnded`.
+    Close(Ruling),
+    /// The run is over: `RunEnded`.
+    End(EndReason),
+}
+
+impl Effect {
+    /// The phase that is journaled before the effect is carried out.
+    pub fn phase(&self) -> Option<Phase> {
+        Some(match self {
+            Effect::Prepare => Phase::Prepare,
+            Effect::RunAgent => Phase::Agent,
+            Effect::ReadChanges => Phase::Changes,
+            Effect::RunGates(_) => Phase::Gates,
+            Effect::Ask(Role::Review) => Phase::Review,
+            Effect::Ask(_) => Phase::Judge,
+            Effect::Mark(_) => Phase::Mark,
+            Effect::Commit => Phase::Commit,
+            Effect::Close(_) => Phase::Close,
+            Effect::Idle | Effect::Select { .. } | Effect::End(_) => return None,
+        })
+    }
+}
+
+/// A fact that can't follow what happened before: a damaged or forged journal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{fact} can't follow here: {why}")]
+pub struct OutOfOrder {
+    fact: String,
+    why: &'static str,
+}
+
+impl State {
+    /// What is to be done now.
+    pub fn next(&self) -> Effect {
+        let Some(run) = &self.run else {
+            return Effect::Idle;
+        };
+        if let Some(end) = &run.end {
+            return Effect::End(end.clone());
+        }
+        let Some(c) = &self.current else {
+            return self.between(run);
+        };
+        let effect = within(c, run);
+        let costly = matches!(
+            effect,
+            Effect::Prepare | Effect::RunAgent | Effect::RunGates(_) | Effect::Ask(_)
+        );
+        if run.stop == Some(Stop::Force) && costly {
+            return Effect::End(EndReason::Stopped);
+        }
+        effect
+    }
+
+    fn between(&self, run: &Run) -> Effect {
+        if run.stop.is_some() {
+            return Effect::End(EndReason::Stopped);
+        }
+        // The task file is asked before any limit: a run whose last task was just done is complete.
+        if run.selected.is_none() {
+            return Effect::Select {
+                target: run.target.clone(),
+            };
+        }
+        if run.iterations >= run.rules.max_iterations {
+            return Effect::End(EndReason::MaxIterations);
+        }
+        if run.iterations > 0 && self.no_progress >= run.rules.no_progress_limit {
+            return Effect::End(EndReason::NoProgress);
+        }
+        Effect::Prepare
+    }
+
+    /// Folds one fact into the state.
+    pub fn apply(&mut self, fact: &Fact) -> Result<(), OutOfOrder> {
+        let bad = |why| {
+            Err(OutOfOrder {
+                fact: name(fact),
+                why,
+            })
+        };
+        match fact {
+            Fact::RunStarted {
+                run,
+                agent,
+                rules,
+                target,
+            } => {
+                let taken_up = self.run.take().filter(|r| r.id == *run);
+                self.run = Some(Run {
+                    id: run.clone(),
+                    agent: agent.clone(),
+                    rules: rules.clone(),
+                    target: target.clone(),
+                    iterations: taken_up.as_ref().map_or(0, |r| r.iterations),
+                    selected: None,
+                    stop: None,
+                    end: None,
+                    done: taken_up.as_ref().map_or(0, |r| r.done),
+                    total: taken_up.as_ref().map_or(0, |r| r.total),
+                });
+                if taken_up.is_none() {
+                    self.no_progress = 0;
+                }
+                self.take_up();
+            }
+            Fact::RunEnded { end } => {
+                if self.run.take().is_none() {
+                    return bad("no run is on");
+                }
+                self.last_end = Some(end.clone());
+            }
+            _ => {
+                let Some(run) = &mut self.run else {
+                    return bad("no run is on");
+                };
+                match fact {
+                    Fact::Selected { task, done, total } => {
+                        if self.current.is_some() {
+                            return bad("an iteration is on");
+                        }
+                        (run.done, run.total) = (*done, *total);
+                        run.selected = Some(task.clone());
+                        // Blocked once, and opened again by a person: it starts afresh.
+                        let record = self.tasks.entry(task.id.clone()).or_default();
+                        if record.attempts >= run.rules.max_attempts {
+                            record.attempts = 0;
+                        }
+                    }
+                    Fact::NothingSelectable { done, total, open } => {
+                        (run.done, run.total) = (*done, *total);
+                        let all = done == total || run.target.is_some();
+                        run.end = Some(if open.is_empty() && all && *total > 0 {
+                            EndReason::Complete
+                        } else {
+                            EndReason::Blocked { open: open.clone() }
+                        });
+                    }
+                    Fact::StopAsked { force } => {
+                        run.stop =
+                            run.stop
+                                .max(Some(if *force { Stop::Force } else { Stop::Graceful }));
+                    }
+                    Fact::Faulted { end } => run.end = Some(end.clone()),
+                    Fact::Started {
+                        phase: Phase::Prepare,
+                    } => {
+                        if self.current.is_none() {
+                            let Some(task) = run.selected.take() else {
+                                return bad("no task was selected");
+                            };
+                            self.iterations += 1;
+                            self.current =
+                                Some(Current::new(self.iterations, &self.tasks, task, &run.agent));
+                        }
+                    }
+                    Fact::Started { phase } => {
+                        let Some(c) = &mut self.current else {
+                            return bad("no iteration is on");
+                        };
+                        c.phase = *phase;
+                    }
+                    Fact::IterationEnded {
+                        result, progress, ..
+                    } => return self.close(*result, *progress, fact),
+                    _ => {
+                        let Some(c) = &mut self.current else {
+                            return bad("no iteration is on");
+                        };
+                        if let Err(why) = c.take(fact) {
+                            return bad(why);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a dead run left half done: an agent whose end nobody saw was interrupted.
+    fn take_up(&mut self) {
+        let Some(c) = &mut self.current else { return };
+        if c.phase == Phase::Agent && c.ended.is_none() {
+            c.ended = Some(AgentEnd {
+                outcome: AgentOutcome::Interrupted,
+                claim: Default::default(),
+                code: None,
+                plugin: String::new(),
+                millis: 0,
+            });
+        }
+    }
+
+    fn close(
+        &mut self,
+        result: IterationResult,
+        progress: bool,
+        fact: &Fact,
+    ) -> Result<(), OutOfOrder> {
+        let bad = |why| {
+            Err(OutOfOrder {
+                fact: name(fact),
+                why,
+            })
+        };
+        let (Some(run), Some(c)) = (&mut self.run, self.current.take()) else {
+            return bad("no iteration is on");
+        };
+        let Standing::Settled(ruling) = decide::standing(&c, &run.rules) else {
+            self.current = Some(c);
+            return bad("the iteration isn't settled");
+        };
+        if ruling.result != result {
+            self.current = Some(c);
+            return bad("the records settle it otherwise");
+        }
+        self.usage = self.usage.plus(c.usage);
+        let record = self.tasks.entry(c.task.id.clone()).or_default();
+        match result {
+            IterationResult::Accepted => {
+                self.tasks.remove(&c.task.id);
+                self.base = None;
+                self.no_progress = 0;
+            }
+            IterationResult::Rejected => {
+                record.attempts = c.attempt;
+                record.earlier.push(format!(
+                    "attempt {}: {}",
+                    c.attempt,
+                    text::one_line(&ruling.reason, 200)
+                ));
+                if record.earlier.len() > 10 {
+                    record.earlier.remove(0);
+                }
+                record.notes = ruling.notes;
+                self.no_progress = if progress { 0 } else { self.no_progress + 1 };
+                let blocked = c.attempt >= run.rules.max_attempts;
+                self.keep_base(&c, !blocked);
+            }
+            IterationResult::Environment | IterationResult::Interrupted => self.keep_base(&c, true),
+        }
+        let Some(run) = &mut self.run else {
+            return bad("no run is on");
+        };
+        run.iterations += 1;
+        run.end = match c.ended.map(|e| e.outcome) {
+            Some(AgentOutcome::Limited { message, resets_at }) => {
+                Some(EndReason::Limited { message, resets_at })
+            }
+            Some(AgentOutcome::Unauthenticated { message }) => {
+                Some(EndReason::Unauthenticated { message })
+            }
+            _ => None,
+        };
+        Ok(())
+    }
+
+    fn keep_base(&mut self, c: &Current, keep: bool) {
+        self.base = match (&c.prepared, keep) {
+            (Some(p), true) => Some(Base {
+                task: c.task.id.clone(),
+                snapshot: p.base.clone(),
+            }),
+            _ => None,
+        };
+    }
+}
+
+/// What is to be done within an iteration.
+fn within(c: &Current, run: &Run) -> Effect {
+    if c.prepared.is_none() {
+        return Effect::Prepare;
+    }
+    if c.ended.is_none() {
+        return Effect::RunAgent;
+    }
+    let Some(seen) = &c.seen else {
+        return Effect::ReadChanges;
+    };
+    let ruling = match decide::standing(c, &run.rules) {
+        Standing::Open(Need::Gates(names)) => return Effect::RunGates(names),
+        Standing::Open(Need::Answer(role)) => return Effect::Ask(role),
+        Standing::Settled(ruling) => ruling,
+    };
+    let wanted = match ruling.result {
+        IterationResult::Accepted => TaskState::Done,
+        IterationResult::Rejected if c.attempt >= run.rules.max_attempts => TaskState::Blocked,
+        _ => TaskState::Open,
+    };
+    // Even if the file says so already: the host's own word is what is recorded.
+    if c.marked != Some(wanted)
+        && (c.marked.is_some() || seen.file_state != wanted || wanted == TaskState::Done)
+    {
+        return Effect::Mark(wanted);
+    }
+    if ruling.result == IterationResult::Accepted && run.rules.commit && c.committed.is_none() {
+        return Effect::Commit;
+    }
+    Effect::Close(ruling)
+}
+
+impl Current {
+    fn new(
+        number: u32,
+        tasks: &std::collections::BTreeMap<String, crate::state::TaskRecord>,
+        task: crate::types::Task,
+        agent: &str,
+    ) -> Self {
+        Current {
+            number,
+            attempt: tasks.get(&task.id).map_or(0, |t| t.attempts) + 1,
+            task,
+            agent: agent.to_owned(),
+            phase: Phase::Prepare,
+            prepared: None,
+            ended: None,
+            seen: None,
+            gates: Vec::new(),
+            judge: None,
+            review: None,
+            marked: None,
+            committed: None,
+            refused: None,
+            usage: Usage::default(),
+        }
+    }
+
+    fn take(&mut self, fact: &Fact) -> Result<(), &'static str> {
+        match fact {
+            Fact::Prepared {
+                attempt_id,
+                fingerprint,
+                algorithm,
+                base,
+                start_tree,
+            } => {
+                if self.prepared.is_some() {
+                    return Err("the prompt was written already");
+                }
+                self.prepared = Some(Prepared {
+                    attempt_id: attempt_id.clone(),
+                    fingerprint: fingerprint.clone(),
+                    algorithm: algorithm.clone(),
+                    base: base.clone(),
+                    start_tree: start_tree.clone(),
+                });
+            }
+            Fact::AgentEnded {
+                outcome,
+                usage,
+                claim,
+                code,
+                plugin,
+                millis,
+            } => {
+                if self.prepared.is_none() || self.ended.is_some() {
+                    return Err("no agent is at work");
+                }
+                self.usage = self.usage.plus(*usage);
+                self.ended = Some(AgentEnd {
+                    outcome: outcome.clone(),
+                    claim: *claim,
+                    code: *code,
+                    plugin: plugin.clone(),
+                    millis: *millis,
+                });
+            }
+            Fact::ChangesSeen {
+                now,
+                tree,
+                files,
+                file_state,
+                problems,
+            } => {
+                if self.ended.is_none() || self.seen.is_some() {
+                    return Err("the agent is not at its end, or its changes were seen");
+                }
+                self.seen = Some(Seen {
+                    now: now.clone(),
+                    tree: tree.clone(),
+                    files: *files,
+                    file_state: *file_state,
+                    problems: problems.clone(),
+                });
+            }
+            Fact::GateAnswered { result, .. } => {
+                if self.seen.is_none() || self.gates.iter().any(|g| g.name == result.name) {
+                    return Err("the gate was not asked, or has answered");
+                }
+                self.gates.push(result.clone());
+            }
+            Fact::Answered {
+                role,
+                verdict,
+                usage,
+                ..
+            } => {
+                let slot = match role {
+                    Role::Judge => &mut self.judge,
+                    Role::Review => &mut self.review,
+                    Role::Work => return Err("a worker doesn't rule"),
+                };
+                if slot.is_some() || self.seen.is_none() {
+                    return Err("nobody asked, or the answer is there");
+                }
+                *slot = Some(verdict.clone());
+                self.usage = self.usage.plus(*usage);
+            }
+            Fact::WorkspaceMoved => {
+                if self.committed.is_some() {
+                    return Err("the work is committed");
+                }
+                (
+                    self.seen,
+                    self.judge,
+                    self.review,
+                    self.marked,
+                    self.refused,
+                ) = (None, None, None, None, None);
+                self.gates.clear();
+            }
+            Fact::Marked { state } => self.marked = Some(*state),
+            Fact::Committed { sha, .. } => {
+                if self.marked != Some(TaskState::Done) || self.committed.is_some() {
+                    return Err("the work wasn't accepted, or is committed");
+                }
+                self.committed = Some(sha.clone());
+            }
+            Fact::CommitRefused { output } => self.refused = Some(output.clone()),
+            _ => return Err("it belongs to a run, not to an iteration"),
+        }
+        Ok(())
+    }
+}
+
+impl Verdict {
+    /// The verdict of one who could not rule: fail closed.
+    pub fn could_not(summary: impl Into<String>) -> Verdict {
+        Verdict {
+            status: Status::Fail,
+            summary: summary.into(),
+            findings: Vec::new(),
+        }
+    }
+}
+
+fn name(fact: &Fact) -> String {
+    serde_json::to_value(fact)
+        .ok()
+        .and_then(|v| v.get("fact").and_then(|f| f.as_str().map(str::to_owned)))
+        .unwrap_or_else(|| "a fact".into())
+}

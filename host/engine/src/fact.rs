@@ -1,0 +1,291 @@
+//! What can happen. A run is the fold of its facts, in the order of the journal.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
+
+/// The parts of one iteration, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Snapshot, prompt, fingerprint.
+    Prepare,
+    /// The agent works.
+    Agent,
+    /// What did it change, does the task file claim anything?
+    Changes,
+    /// All gates.
+    Gates,
+    /// Was the task met?
+    Judge,
+    /// Is the change good?
+    Review,
+    /// Write the task's state into the task file.
+    Mark,
+    /// Commit accepted work.
+    Commit,
+    /// Receipts, progress line, state.
+    Close,
+}
+
+/// What a run is held to. Fixed at its start: editing the configuration during a run changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Iterations of this run.
+    pub max_iterations: u32,
+    /// Attempts at one task.
+    pub max_attempts: u32,
+    /// Iterations in a row without progress.
+    pub no_progress_limit: u32,
+    /// Names of the gates.
+    pub gates: Vec<String>,
+    /// Start no further gate once one failed.
+    pub fail_fast: bool,
+    /// Is there a judge?
+    pub judge: bool,
+    /// Is there a reviewer?
+    pub review: bool,
+    /// Commit accepted work?
+    pub commit: bool,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum EndReason {
+    /// Every task is done.
+    Complete,
+    /// Tasks are open, but none can be selected.
+    Blocked {
+        /// Task ids and why each can't run.
+        open: Vec<(String, String)>,
+    },
+    /// The run's number of iterations is used up.
+    MaxIterations,
+    /// Too many iterations in a row brought nothing.
+    NoProgress,
+    /// Somebody asked for it.
+    Stopped,
+    /// The provider wants a pause.
+    Limited {
+        /// In its words.
+        message: String,
+        /// RFC 3339, if known.
+        resets_at: Option<String>,
+    },
+    /// The agent isn't logged in.
+    Unauthenticated {
+        /// In its words.
+        message: String,
+    },
+    /// Something that is nobody's work failed: a missing program, git, the disk.
+    Error {
+        /// What and where.
+        message: String,
+    },
+}
+
+impl EndReason {
+    /// The word for transports and records.
+    pub fn word(&self) -> &'static str {
+        match self {
+            EndReason::Complete => "complete",
+            EndReason::Blocked { .. } => "blocked",
+            EndReason::MaxIterations => "max_iterations",
+            EndReason::NoProgress => "no_progress",
+            EndReason::Stopped => "stopped",
+            EndReason::Limited { .. } => "limited",
+            EndReason::Unauthenticated { .. } => "unauthenticated",
+            EndReason::Error { .. } => "error",
+        }
+    }
+
+    /// The process's exit code: 0 all done, 1 ended without being done, 2 failed.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            EndReason::Complete => 0,
+            EndReason::Error { .. } | EndReason::Unauthenticated { .. } => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// What an iteration came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationResult {
+    /// Claimed, and every check agreed.
+    Accepted,
+    /// Something spoke against it; costs an attempt.
+    Rejected,
+    /// The provider or the login stood in the way; costs no attempt.
+    Environment,
+    /// Host or agent was ended; costs no attempt.
+    Interrupted,
+}
+
+/// What the agent's final words claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Claim {
+    /// They say nothing of it.
+    #[default]
+    None,
+    /// They say the task is done.
+    Done,
+    /// They say it isn't.
+    NotDone,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    /// A run begins, or takes up where a dead one stood.
+    RunStarted {
+        /// `run-…`; that of the dead run when it is taken up.
+        run: String,
+        /// The agent that works.
+        agent: String,
+        /// What holds for it.
+        rules: Rules,
+        /// Only this task.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        target: Option<String>,
+    },
+    /// The tracker chose a task.
+    Selected {
+        /// The chosen one.
+        task: Task,
+        /// Tasks done.
+        done: u32,
+        /// Tasks in all.
+        total: u32,
+    },
+    /// The tracker had nothing to choose.
+    NothingSelectable {
+        /// Tasks done.
+        done: u32,
+        /// Tasks in all.
+        total: u32,
+        /// What is open, and why it can't run.
+        open: Vec<(String, String)>,
+    },
+    /// A phase is about to be carried out.
+    Started {
+        /// Which.
+        phase: Phase,
+    },
+    /// Prompt and snapshot are there.
+    Prepared {
+        /// Names the attempt in every record; never used twice.
+        attempt_id: String,
+        /// `sha256:…` of the canonical prompt.
+        fingerprint: String,
+        /// The canonical form's name.
+        algorithm: String,
+        /// The workspace's state which the task's work is measured against; opaque here.
+        base: Value,
+        /// Tree at the iteration's start.
+        start_tree: String,
+    },
+    /// The agent came to an end.
+    AgentEnded {
+        /// How.
+        outcome: AgentOutcome,
+        /// Tokens and money.
+        usage: Usage,
+        /// What its final words claim.
+        claim: Claim,
+        /// Exit code of the native program, if there was one.
+        code: Option<i32>,
+        /// Digest of the component that drove it.
+        plugin: String,
+        /// How long it took.
+        millis: u64,
+    },
+    /// Workspace and task file were looked at.
+    ChangesSeen {
+        /// The workspace's state now; opaque here.
+        now: Value,
+        /// Its tree.
+        tree: String,
+        /// Changed paths since the base.
+        files: u32,
+        /// What the task file says of the task.
+        file_state: TaskState,
+        /// What the agent did to the task file that it may not do. Undone by the host already.
+        problems: Vec<String>,
+    },
+    /// A run is taken up, and somebody changed the workspace since the changes
+    /// were seen: they are looked at again, and nothing said of them counts any more.
+    WorkspaceMoved,
+    /// A gate ruled.
+    GateAnswered {
+        /// Its name and ruling.
+        result: GateResult,
+        /// Digest of its component.
+        plugin: String,
+        /// How long it took.
+        millis: u64,
+    },
+    /// Judge or reviewer ruled, or could not.
+    Answered {
+        /// Which of the two.
+        role: Role,
+        /// A `Fail` when there was no readable answer.
+        verdict: Verdict,
+        /// Digest of its component.
+        plugin: String,
+        /// Tokens and money of asking.
+        usage: Usage,
+        /// How long it took.
+        millis: u64,
+    },
+    /// The task file was written, or already said so.
+    Marked {
+        /// What it says of the task now.
+        state: TaskState,
+    },
+    /// The work is in git, or there was nothing to commit.
+    Committed {
+        /// The commit.
+        sha: Option<String>,
+        /// Anything a person should know, e.g. a path left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// A hook refused the commit.
+    CommitRefused {
+        /// What it printed.
+        output: String,
+    },
+    /// The iteration is over and its records are written.
+    IterationEnded {
+        /// What it came to.
+        result: IterationResult,
+        /// In one line.
+        reason: String,
+        /// Did it bring anything?
+        progress: bool,
+    },
+    /// Somebody wants the run to end.
+    StopAsked {
+        /// At once, instead of after this iteration.
+        force: bool,
+    },
+    /// The run can't go on, through nobody's work: a missing program, git, a
+    /// limit met by the judge. The iteration keeps its place for the next run.
+    Faulted {
+        /// Why.
+        #[serde(flatten)]
+        end: EndReason,
+    },
+    /// The run is over.
+    RunEnded {
+        /// Why.
+        #[serde(flatten)]
+        end: EndReason,
+    },
+}

@@ -1,0 +1,217 @@
+//! A task file, read and edited in place.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::error::{Fault, TaskFileError, quoted};
+use super::prd::StoryEdit;
+use super::{checklist, decode, graph, markdown, prd, select};
+use crate::types::{Task, TaskState};
+
+/// What a task file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A checklist.
+    Markdown,
+    /// An object with `userStories` or `stories`.
+    PrdJson,
+}
+
+impl Format {
+    /// By the name's extension; where that says nothing, JSON is what begins with `{`.
+    fn detect(name: &str, text: &str) -> Self {
+        let name = name.to_ascii_lowercase();
+        let markdown = name.ends_with(".md") || name.ends_with(".markdown");
+        if name.ends_with(".json") || (!markdown && text.trim_start().starts_with('{')) {
+            Format::PrdJson
+        } else {
+            Format::Markdown
+        }
+    }
+}
+
+/// One task and what the file says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The task.
+    pub task: Task,
+    /// What its box or its fields say.
+    pub state: TaskState,
+    /// Where it stands; counts from 1.
+    pub line: u32,
+    /// `notes` of a story; empty in Markdown.
+    pub notes: String,
+}
+
+/// A parsed task file with its bytes. It has at least one task, all ids differ, every dependency
+/// names a task, and no task depends on itself, directly or not.
+#[derive(Debug, Clone)]
+pub struct TaskFile {
+    name: String,
+    bytes: Vec<u8>,
+    format: Format,
+    entries: Vec<Entry>,
+    edits: Vec<Edit>,
+    index: HashMap<String, usize>,
+    warnings: Vec<String>,
+}
+
+/// Where a task's state is written.
+#[derive(Debug, Clone)]
+pub(super) enum Edit {
+    /// The one byte between the brackets.
+    Mark(usize),
+    /// Fields of a story.
+    Story(Box<StoryEdit>),
+}
+
+/// What a format's parser gives for each task.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub entry: Entry,
+    /// Byte offset that errors about the task point at.
+    pub at: usize,
+    /// As written, with the byte offset of each.
+    pub depends: Vec<(String, usize)>,
+    /// The id is the position's, not the author's.
+    pub numbered: bool,
+    pub edit: Edit,
+}
+
+/// New bytes for a range of the old ones.
+pub(super) type Patch = (Range<usize>, String);
+
+impl TaskFile {
+    /// Reads a task file. `name` is used for errors and, by its extension, for the format.
+    ///
+    /// # Errors
+    /// Everything that makes the file unusable, with line and column: UTF-16, bad UTF-8, broken
+    /// JSON, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
+    /// and a file without any task (which must never look like one whose tasks are all done).
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<TaskFile, TaskFileError> {
+        Self::read(name, bytes).map_err(|fault| fault.in_file(name, bytes))
+    }
+
+    fn read(name: &str, bytes: &[u8]) -> Result<TaskFile, Fault> {
+        let (text, start) = decode::utf8(bytes)?;
+        let format = Format::detect(name, text);
+        if text.trim().is_empty() {
+            return Err(Fault::new(
+                start,
+                format!("no tasks in {name}: the file is empty"),
+            ));
+        }
+        let (mut parsed, warnings) = match format {
+            Format::Markdown => markdown::parse(text, start)?,
+            Format::PrdJson => (prd::parse(text, start)?, Vec::new()),
+        };
+        if parsed.is_empty() {
+            let what = match format {
+                Format::Markdown => "a task is a line like `- [ ] title`",
+                Format::PrdJson => "the list of stories is empty",
+            };
+            let more = warnings
+                .first()
+                .map(|w| format!(" ({w})"))
+                .unwrap_or_default();
+            return Err(Fault::new(
+                start,
+                format!("no tasks in {name}: {what}{more}"),
+            ));
+        }
+        let index = graph::link(&mut parsed, format == Format::Markdown)?;
+        let (entries, edits) = parsed.into_iter().map(|p| (p.entry, p.edit)).unzip();
+        Ok(TaskFile {
+            name: name.to_owned(),
+            bytes: bytes.to_vec(),
+            format,
+            entries,
+            edits,
+            index,
+            warnings,
+        })
+    }
+
+    /// What the file is written in.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// All tasks in the file's order; at least one.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What looks like a task and isn't one; each line names its place.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The bytes it was parsed from.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The task with this id. O(1).
+    pub fn get(&self, id: &str) -> Option<&Entry> {
+        self.index.get(id).and_then(|&i| self.entries.get(i))
+    }
+
+    /// The file's bytes with one task in another state. Only the bytes that say so differ; if the
+    /// task is in that state already, none do.
+    ///
+    /// A story without the field that is needed gets it (`passes` or `blocked`), written as its
+    /// other fields are.
+    ///
+    /// # Errors
+    /// An id that isn't there; `InProgress` for a story without `status`, which has no word for it.
+    pub fn set_state(&self, id: &str, state: TaskState) -> Result<Vec<u8>, TaskFileError> {
+        let fail = |at, message| Fault::new(at, message).in_file(&self.name, &self.bytes);
+        let found = self
+            .index
+            .get(id)
+            .and_then(|&i| Some((self.entries.get(i)?, self.edits.get(i)?)));
+        let Some((entry, edit)) = found else {
+            return Err(fail(0, format!("there is no task {}", quoted(id))));
+        };
+        if entry.state == state {
+            return Ok(self.bytes.clone());
+        }
+        let mut patches = match edit {
+            Edit::Mark(at) => vec![(*at..at + 1, checklist::mark(state).to_owned())],
+            Edit::Story(story) => story
+                .patches(&self.bytes, state)
+                .map_err(|f| f.in_file(&self.name, &self.bytes))?,
+        };
+        patches.sort_by_key(|(range, _)| range.start);
+        Ok(apply(&self.bytes, &patches))
+    }
+
+    /// Done tasks and all tasks.
+    pub fn counts(&self) -> (usize, usize) {
+        let done = self
+            .entries
+            .iter()
+            .filter(|e| e.state == TaskState::Done)
+            .count();
+        (done, self.entries.len())
+    }
+
+    /// The task to take up: open, not skipped, all it depends on done; the lowest priority first,
+    /// one without a priority last, then the file's order. O(tasks + dependencies).
+    pub fn next(&self, skip: &dyn Fn(&str) -> bool) -> select::Selection<'_> {
+        select::next(self, skip)
+    }
+}
+
+fn apply(bytes: &[u8], patches: &[Patch]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 32);
+    let mut from = 0;
+    for (range, text) in patches {
+        out.extend_from_slice(&bytes[from..range.start]);
+        out.extend_from_slice(text.as_bytes());
+        from = range.end;
+    }
+    out.extend_from_slice(&bytes[from..]);
+    out
+}

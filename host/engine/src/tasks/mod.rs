@@ -1,0 +1,56 @@
+//! Task files: read, chosen from, and edited in place.
+//!
+//! - [`file`]: [`TaskFile`], what the rest of the engine uses
+//! - [`select`]: which task is next, and why none is
+//! - [`error`]: what is wrong with a file, and where
+//! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in
+//! - `prd`, `json`: `prd.json`
+//! - `graph`: ids and dependencies
+//! - `decode`: bytes to text
+//!
+//! # Markdown
+//!
+//! A task is a GFM task item: a list marker (`-`, `*`, `+`, `1.`, `1)`), a box and a title.
+//! `[ ]` is open, `[x]` and `[X]` are done, `[-]` and `[!]` blocked, `[~]` in progress.
+//! Boxes in code, HTML comments and block quotes are text.
+//!
+//! - If there is a level-2 heading whose text starts with "Tasks", only boxes below such a heading,
+//!   up to the next heading of level 1 or 2, are tasks. Boxes below a heading that starts with
+//!   "Success criteria", "Acceptance", "Definition of done" or "Exit criteria" never are.
+//!   Boxes left out for either reason are named in [`TaskFile::warnings`].
+//! - Items nested in a task are its acceptance criteria, **with or without a box**. (In the Python
+//!   loop, nested boxes were tasks of their own.) A box nested in an item without one is a task.
+//! - A nested `Depends on: T1, T2` names tasks; a bare number is a task's position.
+//! - Other indented text is the description.
+//! - An id may stand at the start of the title (`US-1: …`, `**US-1**: …`, `[US-1] …`, `US-1 - …`,
+//!   `T1: …`) or at its end (`{#id}`, `<!-- id: x -->`). Without one the id is `T` and the position,
+//!   which counts from 1 over all tasks of the file.
+//!
+//! The block structure is scanned by hand, not with a Markdown crate: `[-]`, `[!]` and `[~]` are
+//! no GFM, so a parser gives them as text without a place to edit; and people indent children of
+//! `1.` by two columns, which CommonMark reads as a list of its own and a person doesn't.
+//!
+//! # `prd.json`
+//!
+//! An object with `userStories` (or `stories`), each with `id` and `title`; see `prd`. Fields that
+//! nobody here knows survive, as does all formatting.
+
+mod checklist;
+mod decode;
+pub mod error;
+pub mod file;
+mod graph;
+mod item;
+mod json;
+mod markdown;
+mod prd;
+mod raw;
+mod section;
+pub mod select;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::TaskFileError;
+pub use file::{Entry, Format, TaskFile};
+pub use select::Selection;

@@ -1,0 +1,86 @@
+//! Puts the built-in components into the crate: every `*.wasm` in
+//! `target/components` of the workspace, where `cargo xtask setup` puts them.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// What a file's name begins with, and the kind it stands for.
+const KINDS: [(&str, &str); 5] = [
+    ("driver-", "AgentDriver"),
+    ("agent-", "Agent"),
+    ("gate-", "Gate"),
+    ("judge-", "Judge"),
+    ("canonicaliser-", "Canonicaliser"),
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../../wit");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components");
+    // A directory that isn't there has cargo look again each time, which is right.
+    println!("cargo::rerun-if-changed={}", dir.display());
+    let components = match components(&dir) {
+        Ok(components) => components,
+        Err(error) => return fail(&format!("cannot read {}: {error}", dir.display())),
+    };
+    if components.is_empty() {
+        return fail("the built-in components are missing; run `cargo xtask setup` once");
+    }
+    let mut code = String::from("static BUILTINS: &[(Kind, &str, &[u8])] = &[\n");
+    for (kind, name, path) in components {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let _ = writeln!(
+            code,
+            "    (Kind::{kind}, {name:?}, include_bytes!({path:?})),"
+        );
+    }
+    code.push_str("];\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("builtins.rs");
+    if let Err(error) = fs::write(&out, code) {
+        fail(&format!("cannot write {}: {error}", out.display()));
+    }
+}
+
+/// Kind, name and path of each, in the order of [`KINDS`] and then by name.
+fn components(dir: &Path) -> io::Result<Vec<(&'static str, String, PathBuf)>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry?.path().canonicalize()?;
+        if path.extension().is_none_or(|extension| extension != "wasm") {
+            continue;
+        }
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let kind = KINDS
+            .iter()
+            .enumerate()
+            .find_map(|(order, (prefix, kind))| {
+                Some((order, *kind, stem.strip_prefix(prefix)?.to_string()))
+            });
+        match kind {
+            Some((order, kind, name)) => found.push((order, kind, name, path)),
+            None => println!(
+                "cargo::warning={} is left out: its name does not begin with a kind",
+                path.display()
+            ),
+        }
+    }
+    found.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    Ok(found
+        .into_iter()
+        .map(|(_, kind, name, path)| (kind, name, path))
+        .collect())
+}
+
+fn fail(message: &str) {
+    println!("cargo::error={message}");
+}

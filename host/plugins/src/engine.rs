@@ -1,0 +1,79 @@
+//! How wasmtime is set up, and what is linked.
+
+use std::num::NonZeroUsize;
+
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime_wasi::p2;
+
+use crate::bindings::ralph::plugin;
+use crate::limiter::MAX_PARTS;
+use crate::state::State;
+
+/// Memories and tables the pool keeps per concurrent call; a component that needs
+/// more takes the place of several calls. (QuickJS guests have three of each.)
+pub(crate) const PARTS_PER_CALL: u32 = 3;
+
+/// The most a plugin may have in tables, which the pool has to know beforehand.
+const MAX_TABLE_ELEMENTS: usize = 100_000;
+
+/// Functions a trap's message may go through.
+const MAX_FRAMES: usize = 16;
+
+/// An engine, and whether its instances are pooled. If they were to be but the
+/// address space isn't there (a container, `ulimit -v`), they aren't.
+pub(crate) fn engine(pooling: bool, calls: u32) -> wasmtime::Result<(Engine, bool)> {
+    if pooling {
+        match Engine::new(config().allocation_strategy(pool(calls))) {
+            Ok(engine) => return Ok((engine, true)),
+            Err(error) => tracing::debug!("no pool for plugin instances: {error:#}"),
+        }
+    }
+    Ok((Engine::new(&config())?, false))
+}
+
+fn config() -> Config {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    // The same input is to give the same verdict, on every machine.
+    config.cranelift_nan_canonicalization(true);
+    config.relaxed_simd_deterministic(true);
+    config.concurrency_support(false);
+    config.wasm_backtrace_max_frames(NonZeroUsize::new(MAX_FRAMES));
+    config
+}
+
+fn pool(calls: u32) -> InstanceAllocationStrategy {
+    let parts = calls.saturating_mul(PARTS_PER_CALL).max(MAX_PARTS as u32);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        // A count, not a reservation; the store's own limit is what counts.
+        .total_core_instances(calls.saturating_mul(256))
+        .total_stacks(calls)
+        .total_memories(parts)
+        .total_tables(parts)
+        .max_memories_per_module(MAX_PARTS as u32)
+        .max_tables_per_module(MAX_PARTS as u32)
+        .table_elements(MAX_TABLE_ELEMENTS)
+        .max_unused_warm_slots(calls);
+    InstanceAllocationStrategy::Pooling(pool)
+}
+
+/// Everything any kind of plugin may import. What a plugin may really use is
+/// checked when it is bound, and again when it calls.
+pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    p2::add_to_linker_async(&mut linker)?;
+    linker.allow_shadowing(true);
+    p2::bindings::clocks::monotonic_clock::add_to_linker::<State, HasSelf<State>>(
+        &mut linker,
+        |state| state,
+    )?;
+    linker.allow_shadowing(false);
+    plugin::log::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    plugin::config::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    plugin::changes::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    plugin::process::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    plugin::events::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
+}

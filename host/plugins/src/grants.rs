@@ -1,0 +1,284 @@
+//! What a plugin may do and how much it may use.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{PluginError, Who};
+use crate::kind::Kind;
+
+/// `[plugins.<name>.allow]`. The default grants nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Grants {
+    /// The iteration's changes. For gates.
+    pub changes: bool,
+    /// Programs the host runs for it, by the exact name it uses; `*` is any. For gates.
+    pub process: Vec<String>,
+    /// Directories below the project's root it may read; `.` is all of it. For
+    /// gates and agents. An agent with neither `read` nor `write` has the whole
+    /// project to read and change.
+    pub read: Vec<String>,
+    /// Directories below the project's root it may read and change. For gates and
+    /// agents.
+    pub write: Vec<String>,
+    /// Names of environment variables it sees.
+    pub env: Vec<String>,
+    /// The real clock instead of one that stands still.
+    pub clock: bool,
+    /// Real randomness instead of a sequence that the seed fixes.
+    pub random: bool,
+}
+
+impl Grants {
+    /// May the host run this program for it?
+    pub(crate) fn allows_program(&self, program: &str) -> bool {
+        self.process
+            .iter()
+            .any(|granted| granted == "*" || granted == program)
+    }
+}
+
+/// `[plugins.<name>.limits]`, and those which have no key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Computing time of one call (of one `feed` for a driver), waiting for the
+    /// host left out. Looked at every 10 ms.
+    pub time: Duration,
+    /// Computing time of the start of an instance, if `time` isn't longer.
+    pub start: Duration,
+    /// All linear memories together, in bytes.
+    pub memory: u64,
+    /// Everything one call gives back, in bytes; also one event of an agent.
+    pub output: u64,
+    /// Elements of all tables together.
+    pub table_elements: u64,
+    /// Core instances within the component.
+    pub instances: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            time: Duration::from_secs(5),
+            start: Duration::from_secs(5),
+            memory: 128 << 20,
+            output: 1 << 20,
+            table_elements: 100_000,
+            instances: 256,
+        }
+    }
+}
+
+/// One directory of the project that a plugin gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GrantedDir {
+    /// Relative to the root, of plain names only; empty for the root itself.
+    pub(crate) path: PathBuf,
+    /// May it be changed?
+    pub(crate) write: bool,
+}
+
+/// Names which no plugin gets by name, wherever they stand in a path.
+const RESERVED: [&str; 2] = [".git", ".ralph"];
+
+/// Checks the grants of one plugin and returns the directories.
+pub(crate) fn check(
+    who: &Who,
+    kind: Kind,
+    grants: &Grants,
+) -> Result<Vec<GrantedDir>, PluginError> {
+    let bad = |key: &'static str, reason: String| PluginError::BadGrant {
+        who: who.clone(),
+        key,
+        table: who.table("allow"),
+        reason,
+    };
+    let given = [
+        ("changes", grants.changes, Kind::Gate),
+        ("process", !grants.process.is_empty(), Kind::Gate),
+        ("read", !grants.read.is_empty(), Kind::Agent),
+        ("write", !grants.write.is_empty(), Kind::Agent),
+    ];
+    for (key, given, also) in given {
+        if given && kind != Kind::Gate && kind != also {
+            let who = if also == Kind::Agent {
+                "gates and agents"
+            } else {
+                "gates"
+            };
+            return Err(bad(
+                key,
+                format!("only {who} can have it, this is of kind {kind}"),
+            ));
+        }
+    }
+    if kind == Kind::Agent && grants.read.is_empty() && grants.write.is_empty() {
+        return Ok(vec![GrantedDir {
+            path: PathBuf::new(),
+            write: true,
+        }]);
+    }
+    let mut dirs: Vec<GrantedDir> = Vec::new();
+    // Those to write come first, so that one which stands in both lists is writable.
+    let entries = grants
+        .write
+        .iter()
+        .map(|entry| ("write", entry, true))
+        .chain(grants.read.iter().map(|entry| ("read", entry, false)));
+    for (key, entry, write) in entries {
+        let path = relative(entry).map_err(|reason| bad(key, format!("{entry:?} {reason}")))?;
+        if !dirs.iter().any(|dir| dir.path == path) {
+            dirs.push(GrantedDir { path, write });
+        }
+    }
+    Ok(dirs)
+}
+
+fn relative(entry: &str) -> Result<PathBuf, &'static str> {
+    if entry.is_empty() {
+        return Err("is empty; use \".\" for the whole project");
+    }
+    let mut path = PathBuf::new();
+    for component in Path::new(entry).components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => {
+                if RESERVED
+                    .iter()
+                    .any(|reserved| name.eq_ignore_ascii_case(reserved))
+                {
+                    return Err("leads into .git or .ralph, which are never granted");
+                }
+                path.push(name);
+            }
+            Component::ParentDir => return Err("has `..` in it"),
+            Component::RootDir | Component::Prefix(_) => {
+                return Err("is absolute; name a directory relative to the project's root");
+            }
+        }
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn who() -> Who {
+        Who {
+            kind: Some(Kind::Gate),
+            name: "g".into(),
+        }
+    }
+
+    fn dirs(read: &[&str], write: &[&str]) -> Result<Vec<(String, bool)>, String> {
+        let grants = Grants {
+            read: read.iter().map(|s| s.to_string()).collect(),
+            write: write.iter().map(|s| s.to_string()).collect(),
+            ..Grants::default()
+        };
+        check(&who(), Kind::Gate, &grants)
+            .map(|dirs| {
+                dirs.into_iter()
+                    .map(|d| (d.path.display().to_string(), d.write))
+                    .collect()
+            })
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_directory_in_both_lists_is_writable_once() {
+        let found = dirs(&["src/./a/", "."], &["src/a"]).unwrap();
+        assert_eq!(found, [("src/a".to_string(), true), (String::new(), false)]);
+    }
+
+    #[test]
+    fn paths_out_of_the_project_or_into_its_records_are_refused() {
+        for entry in [
+            "..",
+            "src/../..",
+            "/etc",
+            "",
+            ".git",
+            "sub/.git/hooks",
+            ".ralph/logs",
+            ".GIT",
+            "./.git",
+        ] {
+            let error = dirs(&[entry], &[]).unwrap_err();
+            assert!(
+                error.contains("`read` in [plugins.g.allow]"),
+                "{entry:?}: {error}"
+            );
+            assert!(dirs(&[], &[entry]).is_err(), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_gates_can_have_is_refused_to_others() {
+        let changes = Grants {
+            changes: true,
+            ..Grants::default()
+        };
+        let process = Grants {
+            process: vec!["*".into()],
+            ..Grants::default()
+        };
+        let write = Grants {
+            write: vec!["src".into()],
+            ..Grants::default()
+        };
+        for kind in Kind::ALL {
+            let gate = kind == Kind::Gate;
+            assert_eq!(check(&who(), kind, &changes).is_ok(), gate, "{kind}");
+            assert_eq!(check(&who(), kind, &process).is_ok(), gate, "{kind}");
+            assert_eq!(
+                check(&who(), kind, &write).is_ok(),
+                gate || kind == Kind::Agent,
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_agent_has_the_whole_project_unless_it_is_given_less() {
+        let whole = vec![GrantedDir {
+            path: PathBuf::new(),
+            write: true,
+        }];
+        assert_eq!(
+            check(&who(), Kind::Agent, &Grants::default()).unwrap(),
+            whole
+        );
+        let less = Grants {
+            write: vec!["src".into()],
+            ..Grants::default()
+        };
+        let dir = GrantedDir {
+            path: "src".into(),
+            write: true,
+        };
+        assert_eq!(check(&who(), Kind::Agent, &less).unwrap(), [dir]);
+    }
+
+    #[test]
+    fn programs_match_exactly() {
+        let grants = Grants {
+            process: vec!["cargo".into()],
+            ..Grants::default()
+        };
+        assert!(grants.allows_program("cargo"));
+        assert!(!grants.allows_program("/usr/bin/cargo"));
+        assert!(!grants.allows_program("carg"));
+        assert!(!Grants::default().allows_program(""));
+        let any = Grants {
+            process: vec!["*".into()],
+            ..Grants::default()
+        };
+        assert!(any.allows_program("rm"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The component host: loads WebAssembly components, finds out what they are,
+//! gives them what `ralph.toml` grants and nothing else, and calls them within
+//! limits. The only crate that names wasmtime.
+//!
+//! ```text
+//! bytes ── Host::load ──▶ Component ── Plugin::bind ──▶ Plugin ── check, run, … ──▶ domain types
+//!          compile/cache     what it is   grants, limits             one fresh store per call
+//! ```
+//!
+//! A call never outlives its future: drop the future (or let a timeout drop it)
+//! and the instance with all its memory is gone.
+
+mod bindings;
+mod builtin;
+mod cache;
+mod call;
+mod clock;
+mod component;
+mod convert;
+mod driver;
+mod engine;
+mod error;
+mod grants;
+mod host;
+mod kind;
+mod limiter;
+mod log;
+mod meter;
+mod plugin;
+mod preopen;
+mod services;
+mod state;
+mod ticker;
+mod wasi;
+mod weight;
+mod world;
+
+pub use builtin::{builtin, builtins};
+pub use component::Component;
+pub use driver::{Exit, Launch, Reaction, Session};
+pub use error::{PluginError, RefusalKind, Who};
+pub use grants::{Grants, Limits};
+pub use host::{Host, HostOptions};
+pub use kind::Kind;
+pub use plugin::Plugin;
+pub use services::{CallContext, Command, Level, Output, ProcessError, Services};
+pub use world::CONTRACT_VERSION;

@@ -1,0 +1,262 @@
+//! A component with its grants and limits: what the loop calls.
+
+use std::sync::Arc;
+
+use ralph_engine::types::{AgentOutcome, Evidence, Iteration, Verdict};
+
+use crate::bindings::exports::ralph::plugin::{agent, agent_driver, canonicaliser, gate, judge};
+use crate::call::Live;
+use crate::component::Component;
+use crate::convert;
+use crate::driver::{Launch, Session};
+use crate::error::{PluginError, Who};
+use crate::grants::{self, GrantedDir, Grants, Limits};
+use crate::kind::Kind;
+use crate::preopen::GUEST_ROOT;
+use crate::services::CallContext;
+use crate::world::{self, CONTRACT_VERSION, Listed};
+
+/// A component that is ready to be called. Cheap to clone.
+///
+/// Every call runs in an instance of its own (a driver's session in one for all of
+/// it) and can be given up by dropping its future. A call that fails does not
+/// affect the next. All calls return [`PluginError`]s of the kinds `Trap`,
+/// `TimeOut`, `MemoryLimit`, `FixedLimit`, `OutputLimit`, `Malformed`, `Io` and
+/// `Engine`, and `Refused` where the contract lets the plugin refuse.
+#[derive(Clone, Debug)]
+pub struct Plugin(Arc<Bound>);
+
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub(crate) who: Who,
+    pub(crate) component: Arc<Component>,
+    pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    pub(crate) dirs: Vec<GrantedDir>,
+    pub(crate) needs_wasi: bool,
+    kind: Kind,
+}
+
+impl Plugin {
+    /// Gives a component its grants and limits. `name` is the one in
+    /// `[plugins.<name>]`, and messages tell it.
+    ///
+    /// # Errors
+    /// [`WrongWorld`](PluginError::WrongWorld) if it isn't of this kind,
+    /// [`MissingGrant`](PluginError::MissingGrant) and
+    /// [`UnknownImport`](PluginError::UnknownImport) if it needs more than it gets,
+    /// [`BadGrant`](PluginError::BadGrant) for a grant that can't be given.
+    pub fn bind(
+        component: Arc<Component>,
+        name: &str,
+        kind: Kind,
+        grants: Grants,
+        limits: Limits,
+    ) -> Result<Plugin, PluginError> {
+        let who = Who {
+            kind: Some(kind),
+            name: name.into(),
+        };
+        if !component.kinds().contains(&kind) {
+            return Err(PluginError::WrongWorld {
+                who,
+                expected: format!("ralph:plugin/{kind}@{CONTRACT_VERSION}"),
+                found: Listed(component.exports()).to_string(),
+            });
+        }
+        let dirs = grants::check(&who, kind, &grants)?;
+        world::check_grants(&who, kind, component.imports(), &grants)?;
+        let needs_wasi = world::needs_wasi(component.imports());
+        Ok(Plugin(Arc::new(Bound {
+            who,
+            component,
+            grants,
+            limits,
+            dirs,
+            needs_wasi,
+            kind,
+        })))
+    }
+
+    /// Its name, as in `[plugins.<name>]`.
+    pub fn name(&self) -> &str {
+        &self.0.who.name
+    }
+
+    /// SHA-256 of its component.
+    pub fn digest(&self) -> &str {
+        self.0.component.digest()
+    }
+
+    /// What it was bound as.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The component.
+    pub fn component(&self) -> &Arc<Component> {
+        &self.0.component
+    }
+
+    /// Has a gate check the work of one iteration.
+    pub async fn check(&self, ctx: &CallContext, it: &Iteration) -> Result<Verdict, PluginError> {
+        let mut live = self.start(ctx, Kind::Gate).await?;
+        let it = self.iteration(it);
+        let guest = gate::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_check(&mut live.store, &it))
+            .await;
+        self.accept(live.end("check", answer)?).map(Into::into)
+    }
+
+    /// Has a judge write its question.
+    pub async fn judge_prompt(
+        &self,
+        ctx: &CallContext,
+        it: &Iteration,
+        evidence: &Evidence,
+    ) -> Result<String, PluginError> {
+        let mut live = self.start(ctx, Kind::Judge).await?;
+        let (it, evidence) = (self.iteration(it), convert::evidence(evidence));
+        let guest = judge::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_prompt(&mut live.store, &it, &evidence))
+            .await;
+        self.accept(live.end("prompt", answer)?)
+    }
+
+    /// Has a judge read the answer to its question.
+    pub async fn judge_decide(
+        &self,
+        ctx: &CallContext,
+        answer: &str,
+    ) -> Result<Verdict, PluginError> {
+        let mut live = self.start(ctx, Kind::Judge).await?;
+        let guest = judge::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_decide(&mut live.store, answer))
+            .await;
+        self.accept(live.end("decide", answer)?).map(Into::into)
+    }
+
+    /// Name and version of a canonicaliser's form.
+    pub async fn algorithm(&self, ctx: &CallContext) -> Result<String, PluginError> {
+        let mut live = self.start(ctx, Kind::Canonicaliser).await?;
+        let guest = canonicaliser::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_algorithm(&mut live.store))
+            .await;
+        live.end("algorithm", answer)
+    }
+
+    /// Has a canonicaliser bring a document into its form. `path` is not opened.
+    pub async fn canonicalise(
+        &self,
+        ctx: &CallContext,
+        path: &str,
+        content: &[u8],
+    ) -> Result<Vec<u8>, PluginError> {
+        let mut live = self.start(ctx, Kind::Canonicaliser).await?;
+        let guest = canonicaliser::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_canonicalise(&mut live.store, path, content))
+            .await;
+        self.accept(live.end("canonicalise", answer)?)
+    }
+
+    /// Has a driver say what to launch.
+    pub async fn prepare(
+        &self,
+        ctx: &CallContext,
+        it: &Iteration,
+        prompt: &str,
+    ) -> Result<Launch, PluginError> {
+        let mut live = self.start(ctx, Kind::AgentDriver).await?;
+        let it = self.iteration(it);
+        let guest = agent_driver::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_prepare(&mut live.store, &it, prompt))
+            .await;
+        self.accept(live.end("prepare", answer)?).map(Into::into)
+    }
+
+    /// Starts a driver's session for one agent call.
+    pub async fn session(&self, ctx: &CallContext, it: &Iteration) -> Result<Session, PluginError> {
+        let mut live = self.start(ctx, Kind::AgentDriver).await?;
+        let it = self.iteration(it);
+        let guest = agent_driver::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let handle = live
+            .begin()
+            .inside(guest.session().call_constructor(&mut live.store, &it))
+            .await;
+        let handle = live.end("session", handle)?;
+        Ok(Session::new(self.0.who.clone(), live, guest, handle))
+    }
+
+    /// Has an agent work, from its start to its end. What it lets one see meanwhile
+    /// goes to [`Services::event`](crate::Services::event).
+    pub async fn run_agent(
+        &self,
+        ctx: &CallContext,
+        it: &Iteration,
+        prompt: &str,
+    ) -> Result<AgentOutcome, PluginError> {
+        let mut live = self.start(ctx, Kind::Agent).await?;
+        let it = self.iteration(it);
+        let guest = agent::GuestIndices::new(self.pre())
+            .and_then(|found| found.load(&mut live.store, &live.instance))
+            .map_err(|error| live.internal(&error))?;
+        let answer = live
+            .begin()
+            .inside(guest.call_run(&mut live.store, &it, prompt))
+            .await;
+        self.accept(live.end("run", answer)?).map(Into::into)
+    }
+
+    async fn start(&self, ctx: &CallContext, kind: Kind) -> Result<Live, PluginError> {
+        if self.0.kind != kind {
+            return Err(PluginError::WrongWorld {
+                who: self.0.who.clone(),
+                expected: format!("ralph:plugin/{kind}@{CONTRACT_VERSION}"),
+                found: format!("ralph:plugin/{}@{CONTRACT_VERSION}", self.0.kind),
+            });
+        }
+        Live::start(&self.0, ctx).await
+    }
+
+    fn pre(&self) -> &wasmtime::component::InstancePre<crate::state::State> {
+        &self.0.component.compiled.pre
+    }
+
+    /// A plugin with directories knows the project by its guest path.
+    fn iteration(&self, it: &Iteration) -> crate::bindings::ralph::plugin::types::Iteration {
+        convert::iteration(it, (!self.0.dirs.is_empty()).then_some(GUEST_ROOT))
+    }
+
+    fn accept<T>(
+        &self,
+        answer: Result<T, crate::bindings::ralph::plugin::types::PluginError>,
+    ) -> Result<T, PluginError> {
+        answer.map_err(|error| convert::refusal(&self.0.who, error))
+    }
+}

@@ -1,0 +1,109 @@
+//! What a call is given, and what it may ask of the loop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use ralph_engine::types::{AgentEvent, DiffText, FileChange};
+
+/// What one call is given.
+#[derive(Clone)]
+pub struct CallContext {
+    /// What the plugin may ask for while it runs.
+    pub services: Arc<dyn Services>,
+    /// What `config.get` returns: one JSON object.
+    pub config: String,
+    /// Absolute path of the project's root, below which granted directories lie.
+    /// Needed by agents and by plugins with a `read` or `write` grant only.
+    pub root: Option<PathBuf>,
+    /// The time at which the plugin's clock stands, unless it is granted the real one.
+    pub now: SystemTime,
+    /// Fixes the plugin's randomness, unless it is granted the real one.
+    pub seed: String,
+}
+
+/// How much a log line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Finest.
+    Trace,
+    /// For whoever develops the plugin.
+    Debug,
+    /// For users who want to know more.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Something failed.
+    Error,
+}
+
+/// A program which a plugin wants run in the project's root. No shell is involved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// A name that is looked up in PATH, or a path relative to the project's root.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Laid over the environment which the host gives.
+    pub env: Vec<(String, String)>,
+    /// Its standard input; `None` means an empty one.
+    pub stdin: Option<Vec<u8>>,
+    /// How long it may take, in milliseconds; `None` leaves it to the host.
+    pub timeout_ms: Option<u64>,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// `None` if a signal ended it or its time was over.
+    pub code: Option<i32>,
+    /// Its time was over.
+    pub timed_out: bool,
+    /// The end of its standard output.
+    pub stdout: Vec<u8>,
+    /// The end of its standard error.
+    pub stderr: Vec<u8>,
+    /// Either lost its beginning.
+    pub truncated: bool,
+}
+
+/// Why a program did not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProcessError {
+    /// Not in the plugin's grant; says which key to change.
+    Denied(String),
+    /// There is no such program.
+    NotFound(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// What the loop does for a plugin while a call runs. The time spent in here is
+/// not the plugin's. Grants are checked before any of it is called.
+#[async_trait]
+pub trait Services: Send + Sync {
+    /// A line for the log: from `log.log`, or from the plugin's standard output
+    /// (`Info`) or standard error (`Warn`). At most 64 KiB per call and source;
+    /// control characters other than newline and tab have been replaced.
+    fn log(&self, plugin: &str, level: Level, message: &str);
+
+    /// Something an agent lets one see.
+    fn event(&self, event: AgentEvent) {
+        let _ = event;
+    }
+
+    /// True once somebody wants the run to end.
+    fn stop_asked(&self) -> bool {
+        false
+    }
+
+    /// The iteration's changed paths, sorted.
+    async fn files(&self) -> Vec<FileChange>;
+
+    /// The iteration's diff, at most `max_bytes` of it.
+    async fn diff(&self, max_bytes: u64) -> DiffText;
+
+    /// Runs a program and waits for its end. Dropping the future ends it.
+    async fn run(&self, command: Command) -> Result<Output, ProcessError>;
+}

@@ -1,0 +1,44 @@
+//! Native children: agents and what gates run.
+//!
+//! A child gets a session of its own, a standard input that is never the
+//! host's, and exactly the environment it is given. Its output is read in
+//! bounded pieces, its time is limited, and when it ends, or is made to end,
+//! every descendant ends with it, those in sessions of their own included.
+//!
+//! * [`start`] and [`Running`]: a child whose output is followed (an agent).
+//! * [`run`](run()): a child that is run to its end (a gate's program).
+//! * [`environment`]: what a child may inherit.
+//! * [`reap_leftover`]: ends what a host that died has left behind.
+//!
+//! The crate's one `unsafe` block is in `spawn.rs`: the step between fork and exec.
+//!
+//! Linux is the home ground. Elsewhere a child's process group is ended as a
+//! whole, but a descendant that made a session of its own is not found.
+
+mod env;
+mod idle;
+mod keeper;
+mod run;
+mod running;
+mod spawn;
+mod tail;
+
+#[cfg(target_os = "linux")]
+mod leftover;
+#[cfg(target_os = "linux")]
+mod procfs;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(not(target_os = "linux"))]
+#[path = "tree_group.rs"]
+mod tree;
+
+pub use env::{NESTING, USUAL, environment};
+pub use keeper::{EndedBy, Stopper};
+#[cfg(target_os = "linux")]
+pub use leftover::reap_leftover;
+pub use run::{RunOutput, run};
+pub use running::{Finished, Running, StdinError};
+pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
+#[cfg(not(target_os = "linux"))]
+pub use tree::reap_leftover;

@@ -1,0 +1,379 @@
+//! One agent call: a driver's native program, or an agent component.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ralph_engine::event::Event;
+use ralph_engine::types::{AgentEvent, AgentOutcome, Iteration, Role, Usage};
+use ralph_plugins::{CallContext, Exit, Kind, Launch, PluginError, Session};
+use ralph_process::{EndedBy, Running, Spawn, Stdin};
+use ralph_workspace::Workspace;
+
+use crate::bus::Bus;
+use crate::control::Stopping;
+use crate::error::Error;
+use crate::leftover;
+use crate::registry::BoundAgent;
+use crate::services::CallServices;
+
+/// The raw log of one call stops here.
+const LOG_MAX: u64 = 64 << 20;
+/// Of a final text this much is kept, at its end, where claims stand.
+const FINAL_MAX: usize = 64 * 1024;
+/// A file that a driver wants collected is read to this size.
+const COLLECT_MAX: u64 = 1 << 20;
+/// A driver may want this many files.
+const COLLECT_FILES: usize = 16;
+
+/// Environment variables that belong to the agents we know.
+const OWN_ENV: [(&str, &[&str]); 3] = [
+    ("codex", &["OPENAI_*", "CODEX_*"]),
+    (
+        "claude",
+        &[
+            "ANTHROPIC_*",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_USE_*",
+            "CLAUDE_CODE_MAX_*",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_DISABLE_*",
+            "AWS_*",
+            "CLOUD_ML_REGION",
+        ],
+    ),
+    (
+        "copilot",
+        &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
+    ),
+];
+
+/// What one call needs.
+pub struct AgentCall<'a> {
+    /// Who.
+    pub agent: &'a BoundAgent,
+    /// Where in the loop; `scratch` is filled in here.
+    pub it: Iteration,
+    /// What it is told.
+    pub prompt: &'a str,
+    /// Fixes the component's randomness.
+    pub seed: &'a str,
+    /// Raw output goes here, relative to the root.
+    pub log: &'a str,
+    /// The guard.
+    pub ws: &'a Workspace,
+    /// Where its events go.
+    pub bus: &'a Bus,
+    /// Is the run to end?
+    pub stopping: &'a Stopping,
+}
+
+/// What came of it.
+pub struct AgentDone {
+    /// How it ended.
+    pub outcome: AgentOutcome,
+    /// Tokens and money.
+    pub usage: Usage,
+    /// Exit code of the native program.
+    pub code: Option<i32>,
+    /// How long it took.
+    pub millis: u64,
+}
+
+/// Has the agent work. An error is nobody's work: a program that isn't there, a full disk.
+pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
+    let began = Instant::now();
+    let services = Arc::new(CallServices {
+        role: Some(call.it.role),
+        ..CallServices::plain(call.agent.bound.plugin.name(), call.bus, call.stopping)
+    });
+    let root = call.ws.root().to_path_buf();
+    let ctx = services.context(&call.agent.bound.config, Some(root), call.seed);
+    let mut done = match call.agent.bound.plugin.kind() {
+        Kind::Agent => component(&call, &ctx, &services).await?,
+        _ => {
+            let scratch = tempfile::Builder::new()
+                .prefix("ralph-agent-")
+                .tempdir()
+                .map_err(|e| Error::io("the scratch directory", e))?;
+            call.it.scratch = scratch.path().to_string_lossy().into_owned();
+            driver(&call, &ctx).await?
+        }
+    };
+    if let AgentOutcome::Finished { text } = &mut done.outcome {
+        *text = ralph_engine::text::tail(text, FINAL_MAX);
+    }
+    done.millis = began.elapsed().as_millis() as u64;
+    Ok(done)
+}
+
+/// An agent that works in the sandbox.
+async fn component(
+    call: &AgentCall<'_>,
+    ctx: &CallContext,
+    services: &CallServices,
+) -> Result<AgentDone, Error> {
+    let timeout = call.agent.agent.timeout.get();
+    let run = call
+        .agent
+        .bound
+        .plugin
+        .run_agent(ctx, &call.it, call.prompt);
+    let outcome = tokio::select! {
+        ran = tokio::time::timeout(timeout, run) => match ran {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(e)) => AgentOutcome::Failed { message: e.to_string() },
+            Err(_) => timed_out("timeout", timeout),
+        },
+        () = call.stopping.force() => AgentOutcome::Interrupted,
+    };
+    let usage = services.usage.lock().map(|u| *u).unwrap_or_default();
+    Ok(AgentDone {
+        outcome,
+        usage,
+        code: None,
+        millis: 0,
+    })
+}
+
+/// A native program that a driver describes.
+async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Error> {
+    let plugin = &call.agent.bound.plugin;
+    let failed = |e: PluginError| AgentDone {
+        outcome: AgentOutcome::Failed {
+            message: e.to_string(),
+        },
+        usage: Usage::default(),
+        code: None,
+        millis: 0,
+    };
+    std::fs::write(
+        std::path::Path::new(&call.it.scratch).join("prompt.md"),
+        call.prompt,
+    )
+    .map_err(|e| Error::io("prompt.md in the scratch directory", e))?;
+    let launch = plugin.prepare(ctx, &call.it, call.prompt).await?;
+    let mut session = match plugin.session(ctx, &call.it).await {
+        Ok(session) => session,
+        Err(e) => return Ok(failed(e)),
+    };
+    let mut running = ralph_process::start(spawn(call, &launch)).map_err(|e| {
+        Error::Usage(format!(
+            "agent `{}` could not be started: {e}",
+            call.agent.name
+        ))
+    })?;
+    leftover::remember(call.ws, running.pid(), running.start_time());
+    let mut log = Log::open(call)?;
+    let mut usage = Usage::default();
+    let fed = feed(call, &mut running, &mut session, &mut log, &mut usage).await;
+    let finished = running.finish().await;
+    leftover::forget(call.ws);
+    log.end(&finished.stderr_tail);
+    if let Err(e) = fed {
+        return Ok(AgentDone {
+            usage,
+            code: finished.code,
+            ..failed(e)
+        });
+    }
+    let outcome = match finished.ended_by {
+        EndedBy::Stopped => AgentOutcome::Interrupted,
+        EndedBy::Timeout => timed_out("timeout", call.agent.agent.timeout.get()),
+        EndedBy::Idle => timed_out("idle_timeout", call.agent.agent.idle_timeout.get()),
+        EndedBy::Itself => {
+            let exit = Exit {
+                code: finished.code,
+                signal: finished.signal,
+                stderr_tail: finished.stderr_tail,
+                collected: collect(&call.it.scratch, &launch.collect),
+            };
+            match session.finish(exit).await {
+                Ok((outcome, events)) => {
+                    for event in events {
+                        show(call, &mut usage, event);
+                    }
+                    outcome
+                }
+                Err(e) => AgentOutcome::Failed {
+                    message: e.to_string(),
+                },
+            }
+        }
+    };
+    Ok(AgentDone {
+        outcome,
+        usage,
+        code: finished.code,
+        millis: 0,
+    })
+}
+
+async fn feed(
+    call: &AgentCall<'_>,
+    running: &mut Running,
+    session: &mut Session,
+    log: &mut Log,
+    usage: &mut Usage,
+) -> Result<(), PluginError> {
+    let stopper = running.stopper();
+    let mut stopped = false;
+    loop {
+        let chunk = tokio::select! {
+            chunk = running.next() => chunk,
+            () = call.stopping.force(), if !stopped => {
+                stopper.stop();
+                stopped = true;
+                continue;
+            }
+        };
+        let Some(chunk) = chunk else { return Ok(()) };
+        log.write(&chunk);
+        let reaction = match session.feed(&chunk).await {
+            Ok(reaction) => reaction,
+            Err(e) => {
+                stopper.stop();
+                return Err(e);
+            }
+        };
+        for event in reaction.events {
+            show(call, usage, event);
+        }
+        if !reaction.stdin.is_empty()
+            && let Err(e) = running.write_stdin(&reaction.stdin).await
+        {
+            tracing::warn!("the agent doesn't read its input: {e}");
+        }
+        if reaction.close_stdin {
+            running.close_stdin();
+        }
+    }
+}
+
+fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
+    if let AgentEvent::Usage(u) = &event {
+        *usage = *u;
+    }
+    call.bus.send(&Event::Agent {
+        role: call.it.role,
+        what: event,
+    });
+}
+
+fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
+    let mut names = call.agent.agent.env.clone();
+    for (plugin, own) in OWN_ENV {
+        if call.agent.bound.plugin.name() == plugin {
+            names.extend(own.iter().map(ToString::to_string));
+        }
+    }
+    let mut env = ralph_process::environment(&names);
+    for (name, value) in &launch.env {
+        env.retain(|(n, _)| n.as_os_str() != name.as_str());
+        env.push((name.into(), value.into()));
+    }
+    let some = |d: Duration| Some(d).filter(|d| !d.is_zero());
+    Spawn {
+        program: if launch.program.contains('/') {
+            call.ws.root().join(&launch.program).into_os_string()
+        } else {
+            launch.program.clone().into()
+        },
+        args: launch.args.iter().map(Into::into).collect(),
+        cwd: call.ws.root().to_path_buf(),
+        env,
+        stdin: match (&launch.stdin, launch.keep_stdin) {
+            (bytes, true) => Stdin::Keep(bytes.clone().unwrap_or_default()),
+            (Some(bytes), false) => Stdin::Bytes(bytes.clone()),
+            (None, false) => Stdin::Empty,
+        },
+        timeout: some(call.agent.agent.timeout.get()),
+        idle_timeout: some(call.agent.agent.idle_timeout.get()),
+        grace: Duration::from_secs(2),
+    }
+}
+
+fn timed_out(key: &str, limit: Duration) -> AgentOutcome {
+    AgentOutcome::TimedOut {
+        message: format!(
+            "the agent was ended after its {key} of {}s",
+            limit.as_secs()
+        ),
+    }
+}
+
+/// Files by plain name only: a driver can't make the host read elsewhere.
+fn collect(scratch: &str, names: &[String]) -> Vec<(String, Vec<u8>)> {
+    use std::io::Read;
+    let Ok(dir) = cap_std::fs::Dir::open_ambient_dir(scratch, cap_std::ambient_authority()) else {
+        return Vec::new();
+    };
+    let plain = |n: &&String| !n.contains('/') && !n.is_empty() && *n != "..";
+    names
+        .iter()
+        .filter(plain)
+        .take(COLLECT_FILES)
+        .filter_map(|name| {
+            let mut bytes = Vec::new();
+            let file = dir.open(name).ok()?;
+            file.metadata()
+                .ok()
+                .filter(cap_std::fs::Metadata::is_file)?;
+            file.take(COLLECT_MAX).read_to_end(&mut bytes).ok()?;
+            Some((name.clone(), bytes))
+        })
+        .collect()
+}
+
+/// The raw log: what the program printed, byte for byte, up to a size.
+struct Log {
+    file: std::fs::File,
+    left: u64,
+}
+
+impl Log {
+    fn open(call: &AgentCall<'_>) -> Result<Log, Error> {
+        Ok(Log {
+            file: call.ws.open_append(call.log)?,
+            left: LOG_MAX,
+        })
+    }
+
+    fn write(&mut self, chunk: &[u8]) {
+        if self.left == 0 {
+            return;
+        }
+        let take = chunk
+            .len()
+            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= take as u64;
+        let mut ok = self.file.write_all(&chunk[..take]);
+        if self.left == 0 {
+            ok = ok.and_then(|()| {
+                self.file
+                    .write_all(b"\n[ralph: the log ends here, at 64 MiB]\n")
+            });
+        }
+        if let Err(e) = ok {
+            tracing::error!("the agent's log can't be written any more: {e}");
+            self.left = 0;
+        }
+    }
+
+    fn end(&mut self, stderr: &[u8]) {
+        if !stderr.is_empty() {
+            self.left = self.left.max(stderr.len() as u64 + 64);
+            self.write(b"\n--- stderr (its end) ---\n");
+            self.write(stderr);
+        }
+    }
+}
+
+/// Was it done on the worker's behalf?
+pub fn suffix(role: Role) -> &'static str {
+    match role {
+        Role::Work => "",
+        Role::Judge => "-judge",
+        Role::Review => "-review",
+    }
+}

@@ -1,0 +1,92 @@
+//! What can keep a run from starting or going on, as a person is told.
+
+use ralph_config::ConfigError;
+use ralph_engine::fact::EndReason;
+use ralph_engine::tasks::TaskFileError;
+use ralph_plugins::PluginError;
+use ralph_workspace::{GitError, GuardError, LockError, RootError};
+
+/// Every failure of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `ralph.toml` can't be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The command line asks for what isn't there.
+    #[error("{0}")]
+    Usage(String),
+    /// The task file can't be used.
+    #[error(transparent)]
+    Tasks(#[from] TaskFileError),
+    /// A component can't be used.
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
+    /// The configuration would run things nobody has looked at.
+    #[error(
+        "this project's configuration isn't trusted yet: it can run or reach {0} things. Look at them with `ralph trust`, or accept them for this run with `--trust`."
+    )]
+    Untrusted(usize),
+    /// There is no project here.
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// Another run is on.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// A path leaves the project, or the disk refuses.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// git refuses.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The journal isn't whole.
+    #[error(
+        ".ralph/journal.jsonl, line {line}: {why}. Nothing was changed. Move the file away to start afresh; the records in .ralph/receipts stay."
+    )]
+    Journal {
+        /// Counts from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The disk refuses.
+    #[error("{path}: {source}")]
+    Io {
+        /// Where.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What happened can't be: a fault in ralph itself.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    pub(crate) fn io(path: &str, source: std::io::Error) -> Error {
+        Error::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// 3 for what a person wrote, 2 for everything else.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Config(_)
+            | Error::Usage(_)
+            | Error::Tasks(_)
+            | Error::Plugin(_)
+            | Error::Untrusted(_)
+            | Error::Root(_) => 3,
+            _ => 2,
+        }
+    }
+}
+
+impl From<Error> for EndReason {
+    fn from(e: Error) -> EndReason {
+        EndReason::Error {
+            message: e.to_string(),
+        }
+    }
+}

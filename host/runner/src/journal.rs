@@ -1,0 +1,245 @@
+//! `.ralph/journal.jsonl`: the truth. One line per fact, each with a sequence
+//! number and the SHA-256 of the line before.
+//!
+//! A start reads only what came after the last checkpoint, which `state.json`
+//! carries: offset, sequence number and hash of the line there. If these don't
+//! fit the journal, the whole of it is folded; `state.json` is never believed
+//! over it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+
+use ralph_engine::{Fact, State};
+use ralph_workspace::{Workspace, sha256_hex};
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::error::Error;
+
+/// Relative to the project's root.
+pub const PATH: &str = ".ralph/journal.jsonl";
+
+/// A line longer than this is no journal line.
+const LINE_MAX: u64 = 4 * 1024 * 1024;
+
+/// What one line holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Counts from 1.
+    pub seq: u64,
+    /// RFC 3339, UTC.
+    pub at: String,
+    /// SHA-256 of the line before, without its LF; 64 zeros on the first.
+    pub prev: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
+/// A place in the journal from which folding may go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Checkpoint {
+    /// Bytes before it.
+    pub offset: u64,
+    /// Sequence number of the line that ends there.
+    pub seq: u64,
+    /// Its SHA-256.
+    pub hash: String,
+    /// Its length without the LF.
+    pub line_bytes: u64,
+}
+
+/// The open journal.
+pub struct Journal {
+    file: File,
+    at: Checkpoint,
+}
+
+/// What a journal says.
+pub struct Folded {
+    /// Where the project stands.
+    pub state: State,
+    /// The lines since the last iteration's end: what the current iteration is made of.
+    pub recent: Vec<Line>,
+    /// Where the journal ends.
+    pub at: Checkpoint,
+    /// Bytes of an unfinished last line, which a death in mid-write leaves.
+    pub torn: u64,
+}
+
+/// Folds the journal, from the checkpoint if it fits, else from the beginning.
+pub fn fold(ws: &Workspace, from: Option<(Checkpoint, State)>) -> Result<Folded, Error> {
+    let Some(mut file) = open_read(ws)? else {
+        return Ok(Folded {
+            state: State::default(),
+            recent: Vec::new(),
+            at: Checkpoint::default(),
+            torn: 0,
+        });
+    };
+    if let Some((checkpoint, state)) = from
+        && fits(&mut file, &checkpoint)?
+    {
+        return fold_from(file, checkpoint, state);
+    }
+    fold_from(file, Checkpoint::default(), State::default())
+}
+
+fn open_read(ws: &Workspace) -> Result<Option<File>, Error> {
+    match ws.dir().open(PATH) {
+        Ok(file) => Ok(Some(file.into_std())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::io(PATH, e)),
+    }
+}
+
+/// Does the journal really have that line there?
+fn fits(file: &mut File, c: &Checkpoint) -> Result<bool, Error> {
+    if c.offset == 0 {
+        return Ok(true);
+    }
+    let len = file.metadata().map_err(|e| Error::io(PATH, e))?.len();
+    let Some(from) = c.offset.checked_sub(c.line_bytes.saturating_add(1)) else {
+        return Ok(false);
+    };
+    if len < c.offset || c.line_bytes > LINE_MAX {
+        return Ok(false);
+    }
+    let mut line = vec![0; c.line_bytes as usize + 1];
+    file.seek(SeekFrom::Start(from))
+        .map_err(|e| Error::io(PATH, e))?;
+    file.read_exact(&mut line).map_err(|e| Error::io(PATH, e))?;
+    Ok(line.pop() == Some(b'\n') && sha256_hex(&line) == c.hash)
+}
+
+fn fold_from(mut file: File, mut at: Checkpoint, mut state: State) -> Result<Folded, Error> {
+    file.seek(SeekFrom::Start(at.offset))
+        .map_err(|e| Error::io(PATH, e))?;
+    let mut reader = BufReader::new(file);
+    let mut recent = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut reader)
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::io(PATH, e))? as u64;
+        if read == 0 {
+            return Ok(Folded {
+                state,
+                recent,
+                at,
+                torn: 0,
+            });
+        }
+        if line.pop() != Some(b'\n') {
+            if read == LINE_MAX {
+                return Err(damaged(at.seq + 1, "the line is longer than 4 MiB"));
+            }
+            return Ok(Folded {
+                state,
+                recent,
+                at,
+                torn: read,
+            });
+        }
+        let parsed: Line = serde_json::from_slice(&line)
+            .map_err(|e| damaged(at.seq + 1, &format!("it can't be read: {e}")))?;
+        if parsed.seq != at.seq + 1 || parsed.prev != expected(&at) {
+            return Err(damaged(
+                at.seq + 1,
+                "it doesn't follow from the line before",
+            ));
+        }
+        state
+            .apply(&parsed.fact)
+            .map_err(|e| damaged(parsed.seq, &e.to_string()))?;
+        at = Checkpoint {
+            offset: at.offset + read,
+            seq: parsed.seq,
+            hash: sha256_hex(&line),
+            line_bytes: read - 1,
+        };
+        if matches!(parsed.fact, Fact::IterationEnded { .. }) {
+            recent.clear();
+        } else {
+            recent.push(parsed);
+        }
+    }
+}
+
+fn expected(at: &Checkpoint) -> String {
+    if at.seq == 0 {
+        "0".repeat(64)
+    } else {
+        at.hash.clone()
+    }
+}
+
+fn damaged(line: u64, why: &str) -> Error {
+    Error::Journal {
+        line,
+        why: why.to_owned(),
+    }
+}
+
+impl Journal {
+    /// Opens it for writing where folding ended; an unfinished last line is cut off.
+    /// Only for the holder of the project's lock.
+    pub fn open(ws: &Workspace, folded: &Folded) -> Result<Journal, Error> {
+        let file = ws.open_append(PATH)?;
+        if folded.torn > 0 {
+            tracing::warn!(
+                bytes = folded.torn,
+                "the journal's last line was unfinished; cut off"
+            );
+            file.set_len(folded.at.offset)
+                .map_err(|e| Error::io(PATH, e))?;
+        }
+        Ok(Journal {
+            file,
+            at: folded.at.clone(),
+        })
+    }
+
+    /// Writes facts, in one piece. They are safe from a power cut after [`Journal::sync`].
+    pub fn append(&mut self, facts: &[Fact]) -> Result<Vec<Line>, Error> {
+        let mut bytes = Vec::with_capacity(512 * facts.len());
+        let mut lines = Vec::with_capacity(facts.len());
+        let mut at = self.at.clone();
+        for fact in facts {
+            let line = Line {
+                seq: at.seq + 1,
+                at: clock::now(),
+                prev: expected(&at),
+                fact: fact.clone(),
+            };
+            let text = serde_json::to_vec(&line).map_err(|e| damaged(line.seq, &e.to_string()))?;
+            at = Checkpoint {
+                offset: at.offset + text.len() as u64 + 1,
+                seq: line.seq,
+                hash: sha256_hex(&text),
+                line_bytes: text.len() as u64,
+            };
+            bytes.extend_from_slice(&text);
+            bytes.push(b'\n');
+            lines.push(line);
+        }
+        if let Err(e) = self.file.write_all(&bytes) {
+            // Half a line must not stand before the next one.
+            let _ = self.file.set_len(self.at.offset);
+            return Err(Error::io(PATH, e));
+        }
+        self.at = at;
+        Ok(lines)
+    }
+
+    /// Waits until everything written is on the disk.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.file.sync_data().map_err(|e| Error::io(PATH, e))
+    }
+
+    /// Where it ends now.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.at
+    }
+}

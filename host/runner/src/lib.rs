@@ -1,0 +1,34 @@
+//! Carries out what the engine decides, and feeds back what came of it.
+//!
+//! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
+//! - [`run`](mod@run) and `phases`: the loop; `agent`, `ask`, `services`, `taskfile`: its parts
+//! - [`journal`], [`records`], [`names`]: what is on disk
+//! - [`bus`], [`control`]: views, and wishes to stop
+
+mod agent;
+mod ask;
+pub mod bus;
+pub mod clock;
+pub mod control;
+pub mod error;
+pub mod journal;
+mod leftover;
+pub mod names;
+mod phases;
+pub mod project;
+pub mod records;
+pub mod registry;
+pub mod run;
+mod services;
+pub mod setup;
+pub mod status;
+mod taskfile;
+pub mod trust;
+
+pub use bus::{Bus, View};
+pub use control::{Control, Stopping};
+pub use error::Error;
+pub use project::Project;
+pub use run::{Summary, run};
+pub use setup::{RunOptions, Setup};
+pub use trust::Trust;

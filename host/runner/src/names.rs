@@ -1,0 +1,79 @@
+//! Names of attempts and of the files that record them.
+
+use ralph_workspace::sha256_hex;
+
+/// A task id as a directory name: other characters than letters, digits, `_`, `.`, `-`
+/// become `_`, and if that changed anything a piece of the id's hash follows, so
+/// that two ids never share a directory.
+pub fn task_dir(id: &str) -> String {
+    let safe: String = id
+        .chars()
+        .take(80)
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "_.-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if safe == id && !safe.starts_with('.') && !safe.is_empty() {
+        return safe;
+    }
+    format!(
+        "_{}-{}",
+        safe.trim_start_matches('.'),
+        &sha256_hex(id.as_bytes())[..8]
+    )
+}
+
+/// Where one attempt's records are, relative to the root.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// `.ralph/receipts/<task>/<attempt>`
+    pub receipts: String,
+    /// `.ralph/context/<task>/<attempt>`
+    pub context: String,
+    /// `.ralph/attempts/<task>/<attempt>.json`
+    pub attempt: String,
+    /// `.ralph/logs/<attempt>-<agent><suffix>.log`
+    logs: String,
+}
+
+impl Places {
+    /// Of one attempt.
+    pub fn of(task: &str, attempt_id: &str) -> Places {
+        let task = task_dir(task);
+        Places {
+            receipts: format!(".ralph/receipts/{task}/{attempt_id}"),
+            context: format!(".ralph/context/{task}/{attempt_id}"),
+            attempt: format!(".ralph/attempts/{task}/{attempt_id}.json"),
+            logs: format!(".ralph/logs/{attempt_id}"),
+        }
+    }
+
+    /// The raw log of one agent call.
+    pub fn log(&self, agent: &str, suffix: &str) -> String {
+        format!("{}-{}{suffix}.log", self.logs, task_dir(agent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_task_id_leaves_its_directory_or_shares_another_ones() {
+        assert_eq!(task_dir("US-1"), "US-1");
+        let odd = [
+            "..", ".", "", "a/b", "a b", "a_b", "../../x", "é", "\u{0}", ".git",
+        ];
+        let names: std::collections::BTreeSet<_> = odd.iter().map(|id| task_dir(id)).collect();
+        assert_eq!(names.len(), odd.len());
+        assert!(
+            names
+                .iter()
+                .all(|n| !n.contains('/') && !n.starts_with('.') && !n.is_empty())
+        );
+    }
+}

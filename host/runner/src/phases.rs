@@ -1,0 +1,525 @@
+//! What is done in each phase of an iteration. Each function carries out one
+//! effect and answers with the fact that came of it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ralph_engine::Fact;
+use ralph_engine::claim;
+use ralph_engine::decide::Ruling;
+use ralph_engine::event::Event;
+use ralph_engine::fact::{Claim, IterationResult};
+use ralph_engine::prompt;
+use ralph_engine::state::Current;
+use ralph_engine::tasks::{Selection, TaskFile};
+use ralph_engine::types::{
+    AgentOutcome, Evidence, GateResult, Iteration, Role, TaskState, Verdict,
+};
+use ralph_plugins::{PluginError, RefusalKind};
+use ralph_workspace::{Commit, sha256_hex};
+use tokio::task::JoinSet;
+
+use crate::agent::{self, AgentCall};
+use crate::ask::{self, Answer, Question};
+use crate::clock;
+use crate::error::Error;
+use crate::names::Places;
+use crate::records::Finished;
+use crate::registry::BoundGate;
+use crate::run::{Loop, snapshot};
+use crate::services::{CallServices, GateAccess, Looked};
+use crate::taskfile;
+
+/// A gate may wait for the host this much longer than its programs may take.
+const GATE_SLACK: Duration = Duration::from_secs(30);
+
+impl Loop {
+    fn current(&self) -> Result<&Current, Error> {
+        self.state
+            .current
+            .as_ref()
+            .ok_or_else(|| Error::Internal("no iteration is on".into()))
+    }
+
+    fn iteration(&self, role: Role, agent: &str) -> Result<Iteration, Error> {
+        let c = self.current()?;
+        Ok(Iteration {
+            run_id: self
+                .state
+                .run
+                .as_ref()
+                .map(|r| r.id.clone())
+                .unwrap_or_default(),
+            number: c.number,
+            attempt: c.attempt,
+            agent: agent.to_owned(),
+            role,
+            workspace: self.s.project.ws.root().to_string_lossy().into_owned(),
+            scratch: String::new(),
+            task: Some(c.task.clone()),
+        })
+    }
+
+    fn seed(&self) -> String {
+        self.state
+            .current
+            .as_ref()
+            .and_then(|c| c.prepared.as_ref())
+            .map(|p| p.attempt_id.clone())
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn select(&self, target: Option<&str>) -> Result<Fact, Error> {
+        let (path, _, file) = self.s.project.tasks()?;
+        let (done, total) = counts(&file);
+        let nothing = |open| Fact::NothingSelectable { done, total, open };
+        let chosen = match target {
+            None => file.next(&|_| false),
+            Some(id) => match file.get(id).map(|e| e.state) {
+                None => return Err(Error::Usage(format!("{path} has no task `{id}` any more"))),
+                Some(TaskState::Done) => return Ok(nothing(Vec::new())),
+                Some(_) => file.next(&|other| other != id),
+            },
+        };
+        Ok(match chosen {
+            Selection::Task(entry) => Fact::Selected {
+                task: entry.task.clone(),
+                done,
+                total,
+            },
+            Selection::AllDone => nothing(Vec::new()),
+            Selection::Nothing { open } => nothing(
+                open.into_iter()
+                    .filter(|(id, _)| target.is_none_or(|t| t == id))
+                    .collect(),
+            ),
+        })
+    }
+
+    pub(crate) async fn prepare(&mut self) -> Result<Fact, Error> {
+        let c = self.current()?;
+        let attempt_id = format!("{}-iter{:04}", clock::compact(), c.number);
+        let places = Places::of(&c.task.id, &attempt_id);
+        let now = self.s.git.snapshot().await?;
+        let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
+            Some(base) => base.snapshot.clone(),
+            None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
+        };
+        let text = self.prompt(c)?;
+        let ctx = Arc::new(CallServices::plain("text", &self.bus, &self.stopping)).context(
+            &self.s.canonicaliser.config,
+            None,
+            &attempt_id,
+        );
+        let prompt_path = format!("{}/prompt.md", places.context);
+        let plugin = &self.s.canonicaliser.plugin;
+        let algorithm = plugin.algorithm(&ctx).await?;
+        let canonical = plugin
+            .canonicalise(&ctx, &prompt_path, text.as_bytes())
+            .await?;
+        let ws = &self.s.project.ws;
+        ws.write_relaxed(&prompt_path, text.as_bytes())?;
+        taskfile::keep(&self.s.project, &places)?;
+        Ok(Fact::Prepared {
+            attempt_id,
+            fingerprint: format!("sha256:{}", sha256_hex(&canonical)),
+            algorithm,
+            base,
+            start_tree: now.tree,
+        })
+    }
+
+    fn prompt(&self, c: &Current) -> Result<String, Error> {
+        let project = &self.s.project;
+        let files = &project.config.files;
+        let agents = project.text(&files.agents)?;
+        let feedback = project.text(&files.feedback)?;
+        let progress = project.text(&files.progress)?;
+        Ok(prompt::build(&prompt::Input {
+            header: self.s.header.as_deref(),
+            task: &c.task,
+            attempt: (c.attempt, self.s.rules.max_attempts),
+            record: self.state.tasks.get(&c.task.id),
+            gates: &self.s.rules.gates,
+            task_file: &self.s.task_path,
+            agents: agents.as_deref().map(|t| (files.agents.as_str(), t)),
+            progress: progress.as_deref(),
+            feedback: feedback.as_deref(),
+        }))
+    }
+
+    pub(crate) async fn run_agent(&mut self) -> Result<Fact, Error> {
+        let places = self.places()?;
+        let ws = &self.s.project.ws;
+        let text = ws
+            .read(&format!("{}/prompt.md", places.context), 64 << 20)?
+            .unwrap_or_default();
+        let prompt = String::from_utf8_lossy(&text).into_owned();
+        let agent = &self.s.agent;
+        let done = agent::call(AgentCall {
+            agent,
+            it: self.iteration(Role::Work, &agent.name)?,
+            prompt: &prompt,
+            seed: &self.seed(),
+            log: &places.log(&agent.name, agent::suffix(Role::Work)),
+            ws,
+            bus: &self.bus,
+            stopping: &self.stopping,
+        })
+        .await?;
+        let claim = match &done.outcome {
+            AgentOutcome::Finished { text } => claim::read(text),
+            _ => Claim::None,
+        };
+        Ok(Fact::AgentEnded {
+            outcome: done.outcome,
+            usage: done.usage,
+            claim,
+            code: done.code,
+            plugin: agent.bound.plugin.digest().to_owned(),
+            millis: done.millis,
+        })
+    }
+
+    pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {
+        let places = self.places()?;
+        let c = self.current()?;
+        let claimed =
+            taskfile::after_agent(&self.s.project, &self.s.task_path, &places, &c.task.id)?;
+        let base = snapshot(
+            &c.prepared
+                .as_ref()
+                .map(|p| p.base.clone())
+                .unwrap_or_default(),
+        )?;
+        let now = self.s.git.snapshot().await?;
+        let changes = self.s.git.changes(&base, &now, &self.ignore()).await?;
+        let fact = Fact::ChangesSeen {
+            now: serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
+            tree: now.tree.clone(),
+            files: u32::try_from(changes.files.len()).unwrap_or(u32::MAX),
+            file_state: claimed.state,
+            problems: claimed.problems,
+        };
+        let files = Arc::new(changes.files);
+        self.looked = Some(Arc::new(Looked {
+            base,
+            now,
+            ignore: self.ignore(),
+            files,
+        }));
+        Ok(fact)
+    }
+
+    /// What the iteration changed; looked at again after a resume.
+    async fn looked(&mut self) -> Result<Arc<Looked>, Error> {
+        if let Some(looked) = &self.looked {
+            return Ok(looked.clone());
+        }
+        let c = self.current()?;
+        let (Some(prepared), Some(seen)) = (&c.prepared, &c.seen) else {
+            return Err(Error::Internal("the changes were not seen".into()));
+        };
+        let (base, now) = (snapshot(&prepared.base)?, snapshot(&seen.now)?);
+        let files = Arc::new(self.s.git.changes(&base, &now, &self.ignore()).await?.files);
+        let looked = Arc::new(Looked {
+            base,
+            now,
+            ignore: self.ignore(),
+            files,
+        });
+        self.looked = Some(looked.clone());
+        Ok(looked)
+    }
+
+    /// All of them side by side, or one after another with `fail_fast`. Each
+    /// answer is journaled as it comes. Told to stop at once, those at work are
+    /// ended and have not answered.
+    pub(crate) async fn run_gates(&mut self, names: Vec<String>) -> Result<(), Error> {
+        let looked = self.looked().await?;
+        let width = if self.s.rules.fail_fast {
+            1
+        } else {
+            names.len().max(1)
+        };
+        let mut waiting = names.into_iter();
+        let mut at_work = JoinSet::new();
+        loop {
+            while at_work.len() < width
+                && let Some(name) = waiting.next()
+            {
+                let gate = self.s.gates.get(&name).cloned();
+                self.bus.send(&Event::GateStarted { name: name.clone() });
+                at_work.spawn(check(self.gate_call(gate, name, &looked)?));
+            }
+            let joined = tokio::select! {
+                joined = at_work.join_next() => joined,
+                () = self.stopping.force() => {
+                    at_work.shutdown().await;
+                    return Ok(());
+                }
+            };
+            let Some(joined) = joined else { return Ok(()) };
+            let fact = joined
+                .map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
+            let failed =
+                matches!(&fact, Fact::GateAnswered { result, .. } if !result.verdict.passed());
+            self.record(fact)?;
+            if failed && self.s.rules.fail_fast {
+                return Ok(());
+            }
+        }
+    }
+
+    fn gate_call(
+        &self,
+        gate: Option<BoundGate>,
+        name: String,
+        looked: &Arc<Looked>,
+    ) -> Result<GateCall, Error> {
+        let access = gate.as_ref().map(|g| GateAccess {
+            root: self.s.project.ws.root().to_path_buf(),
+            git: self.s.git.clone(),
+            looked: looked.as_ref().clone(),
+            timeout: g.gate.timeout.get(),
+            env: g.gate.env.clone(),
+        });
+        let services = CallServices {
+            gate: access,
+            ..CallServices::plain(&name, &self.bus, &self.stopping)
+        };
+        Ok(GateCall {
+            it: self.iteration(Role::Work, &self.s.agent.name)?,
+            seed: self.seed(),
+            services: Arc::new(services),
+            gate,
+            name,
+        })
+    }
+
+    pub(crate) async fn ask(&mut self, role: Role) -> Result<Option<Fact>, Error> {
+        let began = Instant::now();
+        let looked = self.looked().await?;
+        let places = self.places()?;
+        let seed = self.seed();
+        let asker = if role == Role::Review {
+            &self.s.review
+        } else {
+            &self.s.judge
+        };
+        let Some(asker) = asker else {
+            return Err(Error::Internal("nobody to ask is configured".into()));
+        };
+        let c = self.current()?;
+        let final_text = match c.ended.as_ref().map(|e| &e.outcome) {
+            Some(AgentOutcome::Finished { text }) => text.clone(),
+            _ => String::new(),
+        };
+        let evidence = Evidence {
+            diff: self
+                .s
+                .git
+                .diff(&looked.base, &looked.now, &looked.ignore, asker.max_diff)
+                .await?,
+            files: looked.files.as_ref().clone(),
+            gates: c.gates.clone(),
+            final_text,
+            complaint: None,
+        };
+        let answer = ask::ask(Question {
+            judge: &asker.judge,
+            agent: &asker.agent,
+            it: self.iteration(role, &asker.agent.name)?,
+            evidence,
+            seed: &seed,
+            log: &places.log(&asker.agent.name, agent::suffix(role)),
+            context: &places.context,
+            ws: &self.s.project.ws,
+            bus: &self.bus,
+            stopping: &self.stopping,
+        })
+        .await?;
+        Ok(match answer {
+            Answer::Verdict(verdict, usage) => Some(Fact::Answered {
+                role,
+                verdict,
+                plugin: asker.judge.plugin.digest().to_owned(),
+                usage,
+                millis: began.elapsed().as_millis() as u64,
+            }),
+            Answer::End(end) => Some(Fact::Faulted { end }),
+            Answer::Interrupted => None,
+        })
+    }
+
+    pub(crate) fn mark(&self, to: TaskState) -> Result<(), Error> {
+        if !taskfile::mark(
+            &self.s.project,
+            &self.s.task_path,
+            &self.current()?.task.id,
+            to,
+        )? {
+            self.bus.notice(format!(
+                "task {} isn't in {} any more",
+                self.current()?.task.id,
+                self.s.task_path
+            ));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn commit(&mut self) -> Result<Fact, Error> {
+        let looked = self.looked().await?;
+        let c = self.current()?;
+        let attempt = self.seed();
+        if self.taken_up {
+            let since = looked.base.head.as_deref();
+            if let Some(sha) = self.s.git.find_commit(&attempt, since).await? {
+                return Ok(Fact::Committed {
+                    sha: Some(sha),
+                    note: None,
+                });
+            }
+        }
+        let title = ralph_engine::text::one_line(&c.task.title, 200);
+        let subject = self
+            .s
+            .project
+            .config
+            .git
+            .commit_message
+            .replace("{task_id}", &c.task.id)
+            .replace("{iteration}", &c.number.to_string())
+            .replace("{agent}", &c.agent)
+            .replace("{title}", &title);
+        let message = format!(
+            "{}\n\nRalph-Task: {}\nRalph-Agent: {}",
+            subject.trim(),
+            c.task.id,
+            c.agent
+        );
+        let extra = self.ignore();
+        Ok(
+            match self
+                .s
+                .git
+                .commit(&looked.base, &looked.now, &extra, &message, &attempt)
+                .await?
+            {
+                Commit::Done { sha } => Fact::Committed {
+                    sha: Some(sha),
+                    note: None,
+                },
+                Commit::Nothing => Fact::Committed {
+                    sha: None,
+                    note: Some("there was nothing to commit".into()),
+                },
+                Commit::HookRefused { output } => Fact::CommitRefused { output },
+                Commit::Conflict { sha, paths } => Fact::Committed {
+                    sha,
+                    note: Some(format!(
+                        "left uncommitted, because they held changes of yours in the same places: {}",
+                        paths.join(", ")
+                    )),
+                },
+            },
+        )
+    }
+
+    pub(crate) fn close(&mut self, ruling: &Ruling) -> Result<(Fact, bool), Error> {
+        let files = self
+            .looked
+            .as_ref()
+            .map(|l| l.files.clone())
+            .unwrap_or_default();
+        let c = self.current()?;
+        let run = self
+            .state
+            .run
+            .as_ref()
+            .ok_or_else(|| Error::Internal("no run is on".into()))?;
+        let entry = Finished {
+            run: &run.id,
+            rules: &run.rules,
+            current: c,
+            lines: &self.lines,
+            files: &files,
+            result: ruling.result,
+            reason: &ruling.reason,
+            branch: self.looked.as_ref().and_then(|l| l.now.branch.as_deref()),
+        }
+        .write(&self.s.project.ws, &self.s.project.config.files.progress)?;
+        let accepted = ruling.result == IterationResult::Accepted;
+        let moved = match (&c.prepared, &c.seen) {
+            (Some(p), Some(s)) => p.start_tree != s.tree,
+            _ => false,
+        };
+        self.file.remember(entry);
+        Ok((
+            Fact::IterationEnded {
+                result: ruling.result,
+                reason: ruling.reason.clone(),
+                progress: accepted || moved,
+            },
+            accepted,
+        ))
+    }
+}
+
+/// Tasks done and in all.
+pub(crate) fn counts(file: &TaskFile) -> (u32, u32) {
+    let (done, total) = file.counts();
+    (
+        u32::try_from(done).unwrap_or(u32::MAX),
+        u32::try_from(total).unwrap_or(u32::MAX),
+    )
+}
+
+/// One gate's call, free of the loop, so that many run side by side.
+struct GateCall {
+    name: String,
+    gate: Option<BoundGate>,
+    it: Iteration,
+    seed: String,
+    services: Arc<CallServices>,
+}
+
+async fn check(call: GateCall) -> Result<Fact, Error> {
+    let began = Instant::now();
+    let (verdict, plugin) = match &call.gate {
+        None => (
+            Verdict::could_not("this gate isn't configured any more"),
+            String::new(),
+        ),
+        Some(g) => {
+            let root = call.services.gate.as_ref().map(|a| a.root.clone());
+            let ctx = call.services.context(&g.bound.config, root, &call.seed);
+            let limit = g.gate.timeout.get() + GATE_SLACK;
+            let verdict =
+                match tokio::time::timeout(limit, g.bound.plugin.check(&ctx, &call.it)).await {
+                    Ok(Ok(verdict)) => verdict,
+                    // Nobody's work can mend a configuration: the run ends, and no attempt is spent on it.
+                    Ok(Err(
+                        e @ PluginError::Refused {
+                            kind: RefusalKind::InvalidConfig,
+                            ..
+                        },
+                    )) => return Err(e.into()),
+                    Ok(Err(e)) => Verdict::could_not(e.to_string()),
+                    Err(_) => Verdict::could_not(format!(
+                        "no answer within {}s; raise `timeout` of this gate",
+                        limit.as_secs()
+                    )),
+                };
+            (verdict, g.bound.plugin.digest().to_owned())
+        }
+    };
+    Ok(Fact::GateAnswered {
+        result: GateResult {
+            name: call.name,
+            verdict,
+        },
+        plugin,
+        millis: began.elapsed().as_millis() as u64,
+    })
+}

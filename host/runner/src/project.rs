@@ -1,0 +1,145 @@
+//! A project as it stands on disk, before anything runs: root, configuration, task file.
+
+use std::path::{Path, PathBuf};
+
+use ralph_config::{Config, Loaded, Origins, Source};
+use ralph_engine::tasks::TaskFile;
+use ralph_workspace::Workspace;
+
+use crate::error::Error;
+
+/// Where a configuration may stand below the root; later ones are laid over earlier ones.
+pub const CONFIG_PATHS: [&str; 2] = [".ralph/ralph.toml", "ralph.toml"];
+/// Where a task file is looked for when the configuration names none.
+pub const TASK_PATHS: [&str; 6] = [
+    ".ralph/PRD.md",
+    "PRD.md",
+    "prd.json",
+    ".ralph/prd.json",
+    "IMPLEMENTATION_PLAN.md",
+    "TASKS.md",
+];
+/// Where the text that opens a prompt is looked for when the configuration names none.
+pub const PROMPT_PATHS: [&str; 4] = [
+    ".ralph/PROMPT_build.md",
+    ".ralph/PROMPT.md",
+    "PROMPT_build.md",
+    "PROMPT.md",
+];
+
+/// A configuration file may be this big.
+const CONFIG_MAX: u64 = 1 << 20;
+/// A task file may be this big.
+const TASKS_MAX: u64 = 64 << 20;
+
+/// An opened project.
+#[derive(Clone)]
+pub struct Project {
+    /// The guard over its files.
+    pub ws: Workspace,
+    /// What holds.
+    pub config: Config,
+    /// What a person should know about the configuration.
+    pub warnings: Vec<String>,
+    /// Where in the configuration files things stand.
+    pub origins: Origins,
+    /// Does any configuration file exist?
+    pub configured: bool,
+}
+
+impl Project {
+    /// Opens the project that `start` is in. Changes nothing.
+    pub fn open(start: &Path) -> Result<Project, Error> {
+        let ws = Workspace::open(&ralph_workspace::find_root(start)?)?;
+        let mut sources = Vec::new();
+        for path in CONFIG_PATHS {
+            if let Some(bytes) = ws.read(path, CONFIG_MAX)? {
+                sources.push(source(path, bytes)?);
+            }
+        }
+        if let Some(path) = std::env::var_os("RALPH_CONFIG").filter(|p| !p.is_empty()) {
+            let path = PathBuf::from(path);
+            let bytes = std::fs::read(ws.root().join(&path)).map_err(|e| {
+                Error::Usage(format!(
+                    "RALPH_CONFIG names {}, which can't be read: {e}",
+                    path.display()
+                ))
+            })?;
+            sources.push(source(&path.display().to_string(), bytes)?);
+        }
+        let configured = !sources.is_empty();
+        let loaded = ralph_config::load(&sources)?;
+        if let Some(missing) = ralph_config::missing_files(&loaded, &|path| ws.exists(path)) {
+            return Err(missing.into());
+        }
+        let Loaded {
+            config,
+            warnings,
+            origins,
+        } = loaded;
+        Ok(Project {
+            ws,
+            config,
+            warnings,
+            origins,
+            configured,
+        })
+    }
+
+    /// Path of the task file, relative to the root.
+    pub fn task_path(&self) -> Result<String, Error> {
+        if let Some(path) = &self.config.files.tasks {
+            return Ok(path.clone());
+        }
+        TASK_PATHS.into_iter().find(|p| self.ws.exists(p)).map(str::to_owned).ok_or_else(|| {
+            Error::Usage(format!(
+                "there is no task file: looked for {}. `ralph init` writes one; [files] tasks in ralph.toml names another.",
+                TASK_PATHS.join(", ")
+            ))
+        })
+    }
+
+    /// The task file: path, bytes and what they say.
+    pub fn tasks(&self) -> Result<(String, Vec<u8>, TaskFile), Error> {
+        let path = self.task_path()?;
+        let bytes = self
+            .ws
+            .read(&path, TASKS_MAX)?
+            .ok_or_else(|| Error::Usage(format!("the task file {path} is gone")))?;
+        let file = TaskFile::parse(&path, &bytes)?;
+        Ok((path, bytes, file))
+    }
+
+    /// The text that opens a prompt, if the project has one.
+    pub fn prompt_header(&self) -> Result<Option<String>, Error> {
+        match &self.config.files.prompt {
+            Some(path) => self.text(path),
+            None => match PROMPT_PATHS.into_iter().find(|p| self.ws.exists(p)) {
+                Some(path) => self.text(path),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// A text file below the root, invalid UTF-8 replaced; `None` if it isn't there.
+    pub fn text(&self, path: &str) -> Result<Option<String>, Error> {
+        Ok(self.ws.read(path, CONFIG_MAX)?.map(|b| {
+            String::from_utf8_lossy(&b)
+                .trim_start_matches('\u{feff}')
+                .to_owned()
+        }))
+    }
+}
+
+fn source(name: &str, bytes: Vec<u8>) -> Result<Source, Error> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Source {
+            name: name.to_owned(),
+            text,
+        }),
+        Err(e) => Err(Error::Usage(format!(
+            "{name}: not UTF-8 (byte {}). Save the file as UTF-8.",
+            e.utf8_error().valid_up_to()
+        ))),
+    }
+}

@@ -1,0 +1,245 @@
+//! Plugin names, as the configuration uses them, made into bound components.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ralph_config::types::{Agent, Gate, Plugin as PluginConfig, Table};
+use ralph_engine::types::Role;
+use ralph_plugins::{Component, Grants, Host, Kind, Limits, Plugin, builtin};
+use ralph_workspace::Workspace;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::error::Error;
+use crate::project::Project;
+
+/// A component may be this big.
+const ARTEFACT_MAX: u64 = 64 << 20;
+
+/// A plugin and the JSON that is its configuration.
+#[derive(Clone)]
+pub struct Bound {
+    /// The component with its grants and limits.
+    pub plugin: Plugin,
+    /// What `config.get` answers.
+    pub config: String,
+}
+
+/// A gate, ready to be asked.
+#[derive(Clone)]
+pub struct BoundGate {
+    /// `[[gates]]`
+    pub gate: Gate,
+    /// What checks.
+    pub bound: Bound,
+}
+
+/// An agent, ready to work.
+#[derive(Clone)]
+pub struct BoundAgent {
+    /// `[agents.<name>]`
+    pub name: String,
+    /// Its table.
+    pub agent: Agent,
+    /// Driver or agent component.
+    pub bound: Bound,
+}
+
+/// Loads each component once.
+pub struct Registry {
+    host: Host,
+    ws: Workspace,
+    plugins: BTreeMap<String, PluginConfig>,
+    loaded: Mutex<BTreeMap<String, Arc<Component>>>,
+}
+
+impl Registry {
+    /// For one project.
+    pub fn new(host: Host, project: &Project) -> Registry {
+        Registry {
+            host,
+            ws: project.ws.clone(),
+            plugins: project.config.plugins.clone(),
+            loaded: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    /// Loads a component by its configured or built-in name.
+    pub async fn component(&self, kind: Kind, name: &str) -> Result<Arc<Component>, Error> {
+        let source = self.plugins.get(name).map(|p| p.source.as_str());
+        let key = match source {
+            Some(source) => source.to_owned(),
+            None => format!("builtin:{kind}:{name}"),
+        };
+        let mut loaded = self.loaded.lock().await;
+        if let Some(component) = loaded.get(&key) {
+            return Ok(component.clone());
+        }
+        let component = match source.map(|s| s.strip_prefix("builtin:").ok_or(s)) {
+            None => {
+                self.host
+                    .load(name, &key, self.built_in(kind, name)?)
+                    .await?
+            }
+            Some(Ok(built_in)) => {
+                self.host
+                    .load(name, &key, self.built_in(kind, built_in)?)
+                    .await?
+            }
+            Some(Err(path)) => {
+                let bytes = self.ws.read(path, ARTEFACT_MAX)?.ok_or_else(|| {
+                    Error::Usage(format!("plugin `{name}`: there is no file {path}, which [plugins.{name}] source names"))
+                })?;
+                self.host.load(name, path, &bytes).await?
+            }
+        };
+        loaded.insert(key, component.clone());
+        Ok(component)
+    }
+
+    fn built_in(&self, kind: Kind, name: &str) -> Result<&'static [u8], Error> {
+        builtin(kind, name).ok_or_else(|| {
+            Error::Usage(format!(
+                "there is no {kind} plugin `{name}`: neither built in nor in [plugins]"
+            ))
+        })
+    }
+
+    async fn bind(
+        &self,
+        kind: Kind,
+        name: &str,
+        own: Grants,
+        config: Table,
+    ) -> Result<Bound, Error> {
+        let component = self.component(kind, name).await?;
+        let table = self.plugins.get(name);
+        let grants = table.map_or(own, |p| Grants {
+            changes: p.allow.changes,
+            process: p.allow.process.clone(),
+            read: p.allow.read.clone(),
+            write: p.allow.write.clone(),
+            env: p.allow.env.clone(),
+            clock: p.allow.clock,
+            random: p.allow.random,
+        });
+        let limits = table.map_or_else(Limits::default, |p| Limits {
+            time: p.limits.time.get(),
+            memory: p.limits.memory.bytes(),
+            output: p.limits.output.bytes(),
+            ..Limits::default()
+        });
+        let mut merged = table.map(|p| p.config.clone()).unwrap_or_default();
+        merged.extend(config);
+        Ok(Bound {
+            plugin: Plugin::bind(component, name, kind, grants, limits)?,
+            config: Value::Object(merged).to_string(),
+        })
+    }
+
+    /// A gate. Built-in ones have the grants they need; others what `allow` gives.
+    pub async fn gate(&self, gate: &Gate) -> Result<BoundGate, Error> {
+        let name = gate.plugin.as_deref().unwrap_or("command");
+        let mut config = gate.config.clone();
+        let mut grants = Grants {
+            changes: name != "command",
+            ..Grants::default()
+        };
+        if !gate.run.is_empty() {
+            config.insert("run".into(), json!(gate.run));
+        }
+        if name == "command" {
+            let program = config
+                .get("run")
+                .and_then(|r| r.get(0))
+                .and_then(Value::as_str);
+            grants.process = program.map(str::to_owned).into_iter().collect();
+            config.insert(
+                "timeout_ms".into(),
+                json!(gate.timeout.get().as_millis() as u64),
+            );
+        }
+        let bound = self.bind(Kind::Gate, name, grants, config).await?;
+        Ok(BoundGate {
+            gate: gate.clone(),
+            bound,
+        })
+    }
+
+    /// An agent by its name.
+    pub async fn agent(&self, name: &str, table: Option<&Agent>) -> Result<BoundAgent, Error> {
+        let agent = table.cloned().unwrap_or_default();
+        let plugin = match &agent.plugin {
+            Some(plugin) => plugin.clone(),
+            None if self.plugins.contains_key(name) || self.agent_kind(name).is_some() => {
+                name.to_owned()
+            }
+            None if table.is_some() => "command".to_owned(),
+            None => {
+                return Err(Error::Usage(format!(
+                    "there is no agent `{name}`; [agents.{name}] in ralph.toml would make one"
+                )));
+            }
+        };
+        let kind = match self.plugins.get(&plugin) {
+            Some(p) if !p.source.starts_with("builtin:") => {
+                self.component(Kind::AgentDriver, &plugin).await?.kind()
+            }
+            Some(p) => self
+                .agent_kind(p.source.trim_start_matches("builtin:"))
+                .unwrap_or(Kind::AgentDriver),
+            None => self.agent_kind(&plugin).unwrap_or(Kind::AgentDriver),
+        };
+        let mut config = agent.config.clone();
+        if kind == Kind::AgentDriver {
+            for (key, value) in [
+                ("argv", json!(agent.argv)),
+                ("prompt", json!(agent.prompt)),
+                ("model", json!(agent.model)),
+                ("effort", json!(agent.effort)),
+                ("args", json!(agent.args)),
+                ("sandbox", json!(agent.sandbox)),
+            ] {
+                config.entry(key).or_insert(value);
+            }
+        }
+        let bound = self.bind(kind, &plugin, Grants::default(), config).await?;
+        Ok(BoundAgent {
+            name: name.to_owned(),
+            agent,
+            bound,
+        })
+    }
+
+    fn agent_kind(&self, name: &str) -> Option<Kind> {
+        [Kind::AgentDriver, Kind::Agent]
+            .into_iter()
+            .find(|k| builtin(*k, name).is_some())
+    }
+
+    /// Judge or reviewer.
+    pub async fn judge(
+        &self,
+        role: Role,
+        table: &ralph_config::types::Judge,
+        preamble: Option<String>,
+    ) -> Result<Bound, Error> {
+        let name = table.plugin.as_deref().unwrap_or(if role == Role::Review {
+            "review"
+        } else {
+            "judge"
+        });
+        let mut config = table.config.clone();
+        if let Some(preamble) = preamble {
+            config.insert("preamble".into(), preamble.into());
+        }
+        self.bind(Kind::Judge, name, Grants::default(), config)
+            .await
+    }
+
+    /// A canonicaliser.
+    pub async fn canonicaliser(&self, name: &str) -> Result<Bound, Error> {
+        self.bind(Kind::Canonicaliser, name, Grants::default(), Table::new())
+            .await
+    }
+}

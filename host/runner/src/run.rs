@@ -1,0 +1,309 @@
+//! The loop: asks the engine what is next, journals it, carries it out, feeds the fact back.
+
+use std::sync::Arc;
+
+use ralph_engine::event::Event;
+use ralph_engine::fact::{EndReason, Phase};
+use ralph_engine::state::Stop;
+use ralph_engine::types::Usage;
+use ralph_engine::{Effect, Fact, State};
+use ralph_workspace::{ProjectLock, Snapshot};
+use serde_json::Value;
+
+use crate::bus::Bus;
+use crate::clock;
+use crate::control::Stopping;
+use crate::error::Error;
+use crate::journal::{self, Journal, Line};
+use crate::leftover;
+use crate::names::Places;
+use crate::records::{self, StateFile};
+use crate::services::Looked;
+use crate::setup::Setup;
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The run's id.
+    pub run: String,
+    /// Why.
+    pub end: EndReason,
+    /// Iterations of this run.
+    pub iterations: u32,
+    /// How many of them were accepted.
+    pub accepted: u32,
+    /// Tasks done and in all.
+    pub tasks: (u32, u32),
+    /// Tokens and money of this run.
+    pub usage: Usage,
+}
+
+/// A run in progress. The phases are in [`crate::phases`].
+pub(crate) struct Loop {
+    pub(crate) s: Setup,
+    pub(crate) bus: Bus,
+    pub(crate) stopping: Stopping,
+    pub(crate) state: State,
+    /// Journal lines of the current iteration.
+    pub(crate) lines: Vec<Line>,
+    /// What the current iteration changed.
+    pub(crate) looked: Option<Arc<Looked>>,
+    /// The current iteration was begun by a run that died or was stopped.
+    pub(crate) taken_up: bool,
+    pub(crate) file: StateFile,
+    journal: Journal,
+    accepted: u32,
+    usage: Usage,
+    /// Given up when the run is over.
+    _lock: ProjectLock,
+}
+
+/// Carries a run out to its end. An error means that it could not start, or
+/// could not even record its end; any other trouble is an [`EndReason`].
+pub async fn run(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Summary, Error> {
+    let mut l = Loop::open(setup, bus, stopping)?;
+    l.start().await?;
+    let run = l
+        .state
+        .run
+        .as_ref()
+        .map(|r| r.id.clone())
+        .unwrap_or_default();
+    let mut last = (0, (0, 0));
+    loop {
+        l.note_stop()?;
+        if let Some(run) = &l.state.run {
+            last = (run.iterations, (run.done, run.total));
+        }
+        let effect = l.state.next();
+        if let Effect::End(end) = effect {
+            l.end(&end)?;
+            let (iterations, tasks) = last;
+            return Ok(Summary {
+                run,
+                end,
+                iterations,
+                accepted: l.accepted,
+                tasks,
+                usage: l.usage,
+            });
+        }
+        if let Err(e) = l.carry_out(effect).await {
+            // The disk may be what failed; then recording that fails as well, and the caller hears of it.
+            tracing::error!("{e}");
+            l.record(Fact::Faulted { end: e.into() })?;
+        }
+    }
+}
+
+impl Loop {
+    fn open(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
+        let ws = &s.project.ws;
+        let lock = ProjectLock::acquire(ws)?;
+        if !ws.exists(records::IGNORE.0) {
+            ws.write_relaxed(records::IGNORE.0, records::IGNORE.1.as_bytes())?;
+        }
+        if let Some(pid) = leftover::end(ws) {
+            bus.notice(format!(
+                "a dead run had left its agent running (pid {pid}); it was ended"
+            ));
+        }
+        let file = StateFile::read(ws).unwrap_or_default();
+        let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
+        let journal = Journal::open(ws, &folded)?;
+        let taken_up = folded.state.current.is_some();
+        Ok(Loop {
+            s,
+            bus,
+            stopping,
+            state: folded.state,
+            lines: folded.recent,
+            looked: None,
+            taken_up,
+            file,
+            journal,
+            accepted: 0,
+            usage: Usage::default(),
+            _lock: lock,
+        })
+    }
+
+    async fn start(&mut self) -> Result<(), Error> {
+        let taken_up = self.state.run.as_ref().map(|r| r.id.clone());
+        if let Some(c) = &self.state.current {
+            self.bus.notice(format!(
+                "iteration {} was cut off in its {:?} phase; taking it up",
+                c.number, c.phase
+            ));
+        }
+        let run = taken_up.unwrap_or_else(|| {
+            format!(
+                "run-{}-{:04}",
+                clock::compact(),
+                self.journal.checkpoint().seq
+            )
+        });
+        self.record(Fact::RunStarted {
+            run,
+            agent: self.s.agent.name.clone(),
+            rules: self.s.rules.clone(),
+            target: self.s.target.clone(),
+        })?;
+        // Whoever changed the workspace while no run was on: what was said of it before counts no more.
+        let seen = self
+            .state
+            .current
+            .as_ref()
+            .filter(|c| c.committed.is_none())
+            .and_then(|c| c.seen.clone());
+        if let Some(seen) = seen {
+            let now = self.s.git.snapshot().await?;
+            let then: Snapshot = snapshot(&seen.now)?;
+            let moved = self.s.git.changes(&then, &now, &self.ignore()).await?;
+            if !moved.files.is_empty() {
+                self.bus.notice(
+                    "the workspace has changed since the run was cut off; it is checked again",
+                );
+                self.record(Fact::WorkspaceMoved)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Journals a wish to stop, once for each degree.
+    fn note_stop(&mut self) -> Result<(), Error> {
+        let asked = self.stopping.asked();
+        let known = self.state.run.as_ref().and_then(|r| r.stop);
+        match asked {
+            Some(how) if known < Some(how) => self.record(Fact::StopAsked {
+                force: how == Stop::Force,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    async fn carry_out(&mut self, effect: Effect) -> Result<(), Error> {
+        if let Some(phase) = effect.phase() {
+            self.record(Fact::Started { phase })?;
+            if matches!(
+                phase,
+                Phase::Agent | Phase::Judge | Phase::Review | Phase::Commit
+            ) {
+                self.journal.sync()?;
+            }
+        }
+        match effect {
+            Effect::Idle | Effect::End(_) => Err(Error::Internal("no run is on".into())),
+            Effect::Select { target } => {
+                self.pause_between().await;
+                if self.stopping.asked().is_some() {
+                    return Ok(());
+                }
+                let fact = self.select(target.as_deref())?;
+                self.record(fact)
+            }
+            Effect::Prepare => {
+                let fact = self.prepare().await?;
+                self.record(fact)
+            }
+            Effect::RunAgent => {
+                let fact = self.run_agent().await?;
+                self.record(fact)?;
+                self.journal.sync()
+            }
+            Effect::ReadChanges => {
+                let fact = self.read_changes().await?;
+                self.record(fact)
+            }
+            Effect::RunGates(names) => self.run_gates(names).await,
+            Effect::Ask(role) => {
+                let Some(fact) = self.ask(role).await? else {
+                    return Ok(());
+                };
+                self.record(fact)?;
+                self.journal.sync()
+            }
+            Effect::Mark(to) => {
+                self.mark(to)?;
+                self.record(Fact::Marked { state: to })
+            }
+            Effect::Commit => {
+                let fact = self.commit().await?;
+                self.record(fact)
+            }
+            Effect::Close(ruling) => {
+                let (fact, accepted) = self.close(&ruling)?;
+                self.usage = self.usage.plus(
+                    self.state
+                        .current
+                        .as_ref()
+                        .map(|c| c.usage)
+                        .unwrap_or_default(),
+                );
+                self.accepted += u32::from(accepted);
+                (self.looked, self.taken_up) = (None, false);
+                self.record(fact)?;
+                self.journal.sync()?;
+                self.lines.clear();
+                self.file.update(&self.state, self.journal.checkpoint());
+                self.file.write(&self.s.project.ws)
+            }
+        }
+    }
+
+    async fn pause_between(&self) {
+        let sleep = self.s.project.config.run.sleep.get();
+        let begun = self.state.run.as_ref().is_some_and(|r| r.iterations > 0);
+        if begun && !sleep.is_zero() {
+            tokio::select! {
+                () = tokio::time::sleep(sleep) => {}
+                () = self.stopping.any() => {}
+            }
+        }
+    }
+
+    /// Into the journal, the state, and before every view.
+    pub(crate) fn record(&mut self, fact: Fact) -> Result<(), Error> {
+        let mut next = self.state.clone();
+        next.apply(&fact)
+            .map_err(|e| Error::Internal(e.to_string()))?;
+        let lines = self.journal.append(std::slice::from_ref(&fact))?;
+        self.state = next;
+        self.lines.extend(lines);
+        self.bus.send(&Event::Fact(fact));
+        Ok(())
+    }
+
+    fn end(&mut self, end: &EndReason) -> Result<(), Error> {
+        if let Some(run) = &self.state.run {
+            self.file.session_id.clone_from(&run.id);
+        }
+        self.record(Fact::RunEnded { end: end.clone() })?;
+        self.journal.sync()?;
+        self.file.update(&self.state, self.journal.checkpoint());
+        self.file.write(&self.s.project.ws)
+    }
+
+    pub(crate) fn ignore(&self) -> Vec<String> {
+        vec![self.s.task_path.clone()]
+    }
+
+    pub(crate) fn places(&self) -> Result<Places, Error> {
+        let c = self
+            .state
+            .current
+            .as_ref()
+            .ok_or_else(|| Error::Internal("no iteration is on".into()))?;
+        let p = c
+            .prepared
+            .as_ref()
+            .ok_or_else(|| Error::Internal("the iteration has no prompt".into()))?;
+        Ok(Places::of(&c.task.id, &p.attempt_id))
+    }
+}
+
+/// Reads a snapshot back out of a fact.
+pub(crate) fn snapshot(value: &Value) -> Result<Snapshot, Error> {
+    serde_json::from_value(value.clone())
+        .map_err(|e| Error::Internal(format!("a snapshot in the journal can't be read: {e}")))
+}

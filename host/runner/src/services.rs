@@ -1,0 +1,189 @@
+//! What the host does for a plugin during one call.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use ralph_engine::event::Event;
+use ralph_engine::types::{AgentEvent, DiffText, FileChange, Role, Usage};
+use ralph_plugins::{CallContext, Command, Level, Output, ProcessError, Services};
+use ralph_process::{Spawn, SpawnError, Stdin};
+use ralph_workspace::{Git, Snapshot};
+
+use crate::bus::Bus;
+use crate::control::Stopping;
+
+/// Each stream of a program that a plugin runs is kept to this many bytes, at its end.
+const OUTPUT_TAIL: usize = 256 * 1024;
+
+/// What an iteration changed, looked at once and shown to many.
+#[derive(Clone)]
+pub struct Looked {
+    /// Against what.
+    pub base: Snapshot,
+    /// What.
+    pub now: Snapshot,
+    /// Paths left out.
+    pub ignore: Vec<String>,
+    /// The changed paths.
+    pub files: Arc<Vec<FileChange>>,
+}
+
+/// The host's side of one call.
+pub struct CallServices {
+    /// Shown in logs.
+    pub name: String,
+    /// Where an agent's events go.
+    pub bus: Bus,
+    /// Set for agents.
+    pub role: Option<Role>,
+    /// Is the run to end?
+    pub stopping: Stopping,
+    /// Sums what an agent component reports.
+    pub usage: Mutex<Usage>,
+    /// For gates.
+    pub gate: Option<GateAccess>,
+}
+
+/// What a gate may reach, if it is granted.
+#[derive(Clone)]
+pub struct GateAccess {
+    /// The project's root.
+    pub root: PathBuf,
+    /// For diffs.
+    pub git: Git,
+    /// What changed.
+    pub looked: Looked,
+    /// For programs.
+    pub timeout: Duration,
+    /// For programs.
+    pub env: Vec<String>,
+}
+
+impl CallServices {
+    /// For a call that needs nothing.
+    pub fn plain(name: &str, bus: &Bus, stopping: &Stopping) -> CallServices {
+        CallServices {
+            name: name.to_owned(),
+            bus: bus.clone(),
+            role: None,
+            stopping: stopping.clone(),
+            usage: Mutex::default(),
+            gate: None,
+        }
+    }
+
+    /// The call's context. `seed` fixes what the plugin sees as randomness.
+    pub fn context(
+        self: &Arc<Self>,
+        config: &str,
+        root: Option<PathBuf>,
+        seed: &str,
+    ) -> CallContext {
+        CallContext {
+            services: self.clone(),
+            config: config.to_owned(),
+            root,
+            now: SystemTime::now(),
+            seed: format!("{seed}/{}", self.name),
+        }
+    }
+}
+
+#[async_trait]
+impl Services for CallServices {
+    fn log(&self, plugin: &str, level: Level, message: &str) {
+        let message = ralph_engine::text::strip_escapes(message);
+        match level {
+            Level::Trace => tracing::trace!(plugin, "{message}"),
+            Level::Debug => tracing::debug!(plugin, "{message}"),
+            Level::Info => tracing::info!(plugin, "{message}"),
+            Level::Warn => tracing::warn!(plugin, "{message}"),
+            Level::Error => tracing::error!(plugin, "{message}"),
+        }
+    }
+
+    fn event(&self, event: AgentEvent) {
+        if let AgentEvent::Usage(usage) = &event
+            && let Ok(mut sum) = self.usage.lock()
+        {
+            *sum = *usage;
+        }
+        if let Some(role) = self.role {
+            self.bus.send(&Event::Agent { role, what: event });
+        }
+    }
+
+    fn stop_asked(&self) -> bool {
+        self.stopping.forced()
+    }
+
+    async fn files(&self) -> Vec<FileChange> {
+        self.gate
+            .as_ref()
+            .map(|g| g.looked.files.as_ref().clone())
+            .unwrap_or_default()
+    }
+
+    async fn diff(&self, max_bytes: u64) -> DiffText {
+        let Some(gate) = &self.gate else {
+            return DiffText::default();
+        };
+        let looked = &gate.looked;
+        match gate
+            .git
+            .diff(&looked.base, &looked.now, &looked.ignore, max_bytes)
+            .await
+        {
+            Ok(diff) => diff,
+            Err(e) => {
+                // A gate must not take an unreadable diff for an empty one.
+                tracing::error!(plugin = self.name, "no diff: {e}");
+                DiffText {
+                    text: String::new(),
+                    omitted_bytes: u64::MAX,
+                }
+            }
+        }
+    }
+
+    async fn run(&self, command: Command) -> Result<Output, ProcessError> {
+        let Some(gate) = &self.gate else {
+            return Err(ProcessError::Denied("only gates may run programs".into()));
+        };
+        let program = if command.program.contains('/') {
+            gate.root.join(&command.program).into_os_string()
+        } else {
+            OsString::from(&command.program)
+        };
+        let mut env = ralph_process::environment(&gate.env);
+        for (name, value) in &command.env {
+            env.retain(|(n, _)| n.as_os_str() != name.as_str());
+            env.push((name.into(), value.into()));
+        }
+        let asked = command.timeout_ms.map(Duration::from_millis);
+        let spawn = Spawn {
+            program,
+            args: command.args.iter().map(OsString::from).collect(),
+            cwd: gate.root.clone(),
+            env,
+            stdin: command.stdin.map_or(Stdin::Empty, Stdin::Bytes),
+            timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
+            idle_timeout: None,
+            grace: Duration::from_secs(2),
+        };
+        match ralph_process::run(spawn, OUTPUT_TAIL).await {
+            Ok(out) => Ok(Output {
+                code: out.finished.code,
+                timed_out: out.finished.ended_by == ralph_process::EndedBy::Timeout,
+                stdout: out.stdout,
+                stderr: out.stderr,
+                truncated: out.truncated,
+            }),
+            Err(e @ SpawnError::NotFound { .. }) => Err(ProcessError::NotFound(e.to_string())),
+            Err(e) => Err(ProcessError::Failed(e.to_string())),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Everything a run needs, found, loaded and checked before anything on disk changes.
+
+use std::collections::BTreeMap;
+
+use ralph_config::types::Judge;
+use ralph_engine::fact::Rules;
+use ralph_engine::types::Role;
+use ralph_plugins::Host;
+use ralph_workspace::Git;
+
+use crate::error::Error;
+use crate::project::Project;
+use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
+
+/// What the command line lays over the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Instead of `[loop] agent`.
+    pub agent: Option<String>,
+    /// Instead of `[loop] max_iterations`.
+    pub max_iterations: Option<u32>,
+    /// Only this task.
+    pub task: Option<String>,
+    /// Commit nothing.
+    pub no_commit: bool,
+}
+
+/// A judge or reviewer with the agent that answers.
+pub struct Asker {
+    /// Writes and reads.
+    pub judge: Bound,
+    /// Answers.
+    pub agent: BoundAgent,
+    /// Bytes of the diff that are shown.
+    pub max_diff: u64,
+}
+
+/// A run, ready to go.
+pub struct Setup {
+    /// Root, configuration.
+    pub project: Project,
+    /// The repository.
+    pub git: Git,
+    /// The one that works.
+    pub agent: BoundAgent,
+    /// By name.
+    pub gates: BTreeMap<String, BoundGate>,
+    /// If asked for.
+    pub judge: Option<Asker>,
+    /// If asked for.
+    pub review: Option<Asker>,
+    /// For the prompt's fingerprint.
+    pub canonicaliser: Bound,
+    /// What holds for the run.
+    pub rules: Rules,
+    /// Where the task file is, relative to the root.
+    pub task_path: String,
+    /// Opens every prompt.
+    pub header: Option<String>,
+    /// Only this task.
+    pub target: Option<String>,
+}
+
+impl Setup {
+    /// Loads and checks. Changes nothing.
+    pub async fn new(project: Project, host: Host, options: RunOptions) -> Result<Setup, Error> {
+        let config = &project.config;
+        let (task_path, _, tasks) = project.tasks()?;
+        if let Some(target) = &options.task
+            && tasks.get(target).is_none()
+        {
+            let ids: Vec<_> = tasks
+                .entries()
+                .iter()
+                .take(20)
+                .map(|e| e.task.id.as_str())
+                .collect();
+            return Err(Error::Usage(format!(
+                "{task_path} has no task `{target}`; it has {}",
+                ids.join(", ")
+            )));
+        }
+        let git = Git::open(&project.ws)?;
+        let header = project.prompt_header()?;
+        let registry = Registry::new(host, &project);
+        let name = options.agent.as_deref().unwrap_or(&config.run.agent);
+        let agent = registry.agent(name, config.agents.get(name)).await?;
+        let mut gates = BTreeMap::new();
+        for gate in &config.gates {
+            gates.insert(gate.name.clone(), registry.gate(gate).await?);
+        }
+        let judge = asker(&project, &registry, Role::Judge, &config.judge, name).await?;
+        let review = asker(&project, &registry, Role::Review, &config.review, name).await?;
+        let canonicaliser = registry.canonicaliser("text").await?;
+        let rules = Rules {
+            max_iterations: options.max_iterations.unwrap_or(config.run.max_iterations),
+            max_attempts: config.run.max_attempts,
+            no_progress_limit: config.run.no_progress_limit,
+            gates: config.gates.iter().map(|g| g.name.clone()).collect(),
+            fail_fast: config.run.fail_fast,
+            judge: judge.is_some(),
+            review: review.is_some(),
+            commit: config.git.auto_commit && !options.no_commit,
+        };
+        Ok(Setup {
+            git,
+            agent,
+            gates,
+            judge,
+            review,
+            canonicaliser,
+            rules,
+            task_path,
+            header,
+            target: options.task,
+            project,
+        })
+    }
+}
+
+async fn asker(
+    project: &Project,
+    registry: &Registry,
+    role: Role,
+    table: &Judge,
+    worker: &str,
+) -> Result<Option<Asker>, Error> {
+    if !table.enabled {
+        return Ok(None);
+    }
+    let preamble = match &table.prompt {
+        None => None,
+        Some(path) => project.text(path)?,
+    };
+    let name = table.agent.as_deref().unwrap_or(worker);
+    Ok(Some(Asker {
+        judge: registry.judge(role, table, preamble).await?,
+        agent: registry
+            .agent(name, project.config.agents.get(name))
+            .await?,
+        max_diff: table.max_diff.bytes(),
+    }))
+}

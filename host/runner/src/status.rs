@@ -1,0 +1,110 @@
+//! Where a project stands, read without a lock and without starting anything.
+
+use ralph_engine::types::{TaskState, Usage};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::journal;
+use crate::project::Project;
+use crate::records::StateFile;
+
+/// What `ralph status` shows.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// The project's root.
+    pub root: String,
+    /// The task file, relative to it.
+    pub task_file: String,
+    /// Tasks done.
+    pub done: u32,
+    /// Tasks in all.
+    pub total: u32,
+    /// Tasks that are blocked.
+    pub blocked: Vec<String>,
+    /// The one that would run next.
+    pub next: Option<NextTask>,
+    /// Is a run on, or was one cut off?
+    pub run: Option<RunNow>,
+    /// Why the last run ended.
+    pub last_end: Option<String>,
+    /// The newest iteration's record.
+    pub last: Option<Value>,
+    /// Iterations over the life of the project.
+    pub iterations: u32,
+    /// Iterations in a row without progress.
+    pub no_progress: u32,
+    /// Tokens and money over the life of the project.
+    pub usage: Usage,
+}
+
+/// The task that would run next.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs, reason = "named as in the task file")]
+pub struct NextTask {
+    pub id: String,
+    pub title: String,
+    pub attempts: u32,
+}
+
+/// A run that hasn't ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunNow {
+    /// Its id.
+    pub id: String,
+    /// Who works.
+    pub agent: String,
+    /// Is its process alive? If not, `ralph run` takes it up.
+    pub alive: bool,
+    /// The iteration that is on.
+    pub iteration: Option<u32>,
+    /// Its task.
+    pub task: Option<String>,
+    /// Its phase.
+    pub phase: Option<ralph_engine::fact::Phase>,
+}
+
+/// Reads it.
+pub fn status(project: &Project) -> Result<Status, Error> {
+    let (task_file, _, tasks) = project.tasks()?;
+    let (done, total) = crate::phases::counts(&tasks);
+    let file = StateFile::read(&project.ws).unwrap_or_default();
+    let last = file.history.last().cloned();
+    let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
+    let next = match tasks.next(&|_| false) {
+        ralph_engine::tasks::Selection::Task(e) => Some(NextTask {
+            id: e.task.id.clone(),
+            title: e.task.title.clone(),
+            attempts: state.attempts(&e.task.id),
+        }),
+        _ => None,
+    };
+    let current = state.current.as_ref();
+    let alive = ralph_workspace::ProjectLock::holder(&project.ws).is_some();
+    Ok(Status {
+        root: project.ws.root().to_string_lossy().into_owned(),
+        task_file,
+        done,
+        total,
+        blocked: tasks
+            .entries()
+            .iter()
+            .filter(|e| e.state == TaskState::Blocked)
+            .map(|e| e.task.id.clone())
+            .collect(),
+        next,
+        run: state.run.as_ref().map(|run| RunNow {
+            id: run.id.clone(),
+            agent: run.agent.clone(),
+            alive,
+            iteration: current.map(|c| c.number),
+            task: current.map(|c| c.task.id.clone()),
+            phase: current.map(|c| c.phase),
+        }),
+        last_end: state.last_end.as_ref().map(|e| e.word().to_owned()),
+        last,
+        iterations: state.iterations,
+        no_progress: state.no_progress,
+        usage: state.usage,
+    })
+}

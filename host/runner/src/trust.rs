@@ -1,0 +1,105 @@
+//! What a repository's configuration can make run, and whether a person has looked at it.
+//!
+//! Trust is given to a content hash over everything that could run or be
+//! reached, the bytes of the components included, and to one root. It is kept
+//! outside the repository: `${XDG_STATE_HOME:-~/.local/state}/ralph/trusted/<hash>`.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use ralph_config::Power;
+use ralph_workspace::sha256_hex;
+
+use crate::clock;
+use crate::error::Error;
+use crate::project::Project;
+
+/// A project's powers and their hash.
+pub struct Trust {
+    /// Everything the configuration can make run or reach.
+    pub powers: Vec<Power>,
+    /// What trust is given to.
+    pub digest: String,
+    /// Was it given?
+    pub given: bool,
+}
+
+impl Trust {
+    /// Looks at a project. Changes nothing.
+    pub fn of(project: &Project) -> Result<Trust, Error> {
+        let mut digests = Vec::new();
+        for (name, plugin) in &project.config.plugins {
+            if !plugin.source.starts_with("builtin:") {
+                let bytes = project
+                    .ws
+                    .read(&plugin.source, 64 << 20)?
+                    .unwrap_or_default();
+                digests.push((name.clone(), sha256_hex(&bytes)));
+            }
+        }
+        let powers = ralph_config::powers(&project.config);
+        let digest = ralph_config::digest(&powers, &project.ws.root().to_string_lossy(), &digests);
+        let given = !project.configured || powers.is_empty() || file(&digest)?.exists();
+        Ok(Trust {
+            powers,
+            digest,
+            given,
+        })
+    }
+
+    /// Gives it.
+    pub fn give(&self, project: &Project) -> Result<(), Error> {
+        let path = file(&self.digest)?;
+        let dir = path.parent().unwrap_or(&path);
+        let text = format!("{}\n{}\n", project.ws.root().display(), clock::now());
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|e| Error::io(&path.display().to_string(), e))
+    }
+
+    /// Takes it back. Says whether it had been given.
+    pub fn revoke(&self) -> Result<bool, Error> {
+        let path = file(&self.digest)?;
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(Error::io(&path.display().to_string(), e)),
+        }
+    }
+
+    /// An error unless it was given.
+    pub fn demand(&self) -> Result<(), Error> {
+        if self.given {
+            Ok(())
+        } else {
+            Err(Error::Untrusted(self.powers.len()))
+        }
+    }
+}
+
+fn file(digest: &str) -> Result<PathBuf, Error> {
+    Ok(user_dir("XDG_STATE_HOME", ".local/state")?
+        .join("trusted")
+        .join(digest))
+}
+
+/// `$<variable>/ralph`, or `~/<fallback>/ralph`.
+pub fn user_dir(variable: &str, fallback: &str) -> Result<PathBuf, Error> {
+    let absolute = |v| Some(PathBuf::from(v)).filter(|p: &PathBuf| p.is_absolute());
+    std::env::var_os(variable)
+        .and_then(absolute)
+        .or_else(|| {
+            std::env::var_os("HOME")
+                .and_then(absolute)
+                .map(|h| h.join(fallback))
+        })
+        .map(|d| d.join("ralph"))
+        .ok_or_else(|| {
+            Error::Usage(format!(
+                "neither {variable} nor HOME is an absolute path; set one of them"
+            ))
+        })
+}

@@ -1,0 +1,95 @@
+//! The commit message and the trailer by which a commit is found again.
+
+use super::run::Cmd;
+use super::snapshot::check_oid;
+use super::{Git, GitError};
+
+/// The key of the trailer.
+pub(super) const TRAILER: &str = "Ralph-Attempt";
+/// Commits looked at, at most.
+const NEWEST: &str = "-50";
+
+impl Git {
+    /// A commit reachable from HEAD, one of the newest 50, that carries
+    /// `Ralph-Attempt: <attempt>` and isn't reachable from `since`.
+    ///
+    /// # Errors
+    /// What git says, e.g. of a `since` that it doesn't have.
+    pub async fn find_commit(
+        &self,
+        attempt: &str,
+        since: Option<&str>,
+    ) -> Result<Option<String>, GitError> {
+        if self.head().await?.oid.is_none() {
+            return Ok(None);
+        }
+        let mut cmd = Cmd::read("log").config("log.showSignature=false").args([
+            NEWEST,
+            "--no-color",
+            "--no-decorate",
+            &format!("--format=%H %(trailers:key={TRAILER},valueonly,unfold,separator=%x1f)"),
+            "HEAD",
+        ]);
+        if let Some(since) = since {
+            check_oid(since)?;
+            cmd = cmd.arg(format!("^{since}"));
+        }
+        let out = self.runner().run(cmd.arg("--")).await?.ok()?;
+        let wanted = one_line(attempt);
+        Ok(String::from_utf8_lossy(&out)
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .find(|(_, values)| values.split('\x1f').any(|v| v.trim() == wanted))
+            .map(|(oid, _)| oid.to_owned()))
+    }
+}
+
+/// The message with the trailer in its last paragraph.
+pub(super) fn with_trailer(message: &str, attempt: &str) -> String {
+    let message = message.replace('\0', " ");
+    let message = match message.trim_end() {
+        "" => "ralph: finish a task",
+        other => other,
+    };
+    let last = message.rsplit("\n\n").next().unwrap_or(message);
+    let joins = last.len() < message.len() && last.lines().all(is_trailer);
+    let gap = if joins { "\n" } else { "\n\n" };
+    format!("{message}{gap}{TRAILER}: {}\n", one_line(attempt))
+}
+
+fn is_trailer(line: &str) -> bool {
+    line.split_once(": ").is_some_and(|(key, value)| {
+        !key.is_empty()
+            && !value.trim().is_empty()
+            && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+    })
+}
+
+/// A trailer's value is one line.
+fn one_line(text: &str) -> String {
+    text.split(|c: char| c.is_control() || c.is_whitespace())
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trailer_is_a_paragraph_of_its_own_or_joins_other_trailers() {
+        let t = |m| with_trailer(m, "a\n1");
+        assert_eq!(t("subject"), "subject\n\nRalph-Attempt: a 1\n");
+        assert_eq!(t("fix: it\n"), "fix: it\n\nRalph-Attempt: a 1\n");
+        assert_eq!(
+            t("s\n\nbody: yes no\nmore"),
+            "s\n\nbody: yes no\nmore\n\nRalph-Attempt: a 1\n"
+        );
+        assert_eq!(
+            t("s\n\nFixes: #1\n"),
+            "s\n\nFixes: #1\nRalph-Attempt: a 1\n"
+        );
+        assert_eq!(t(" \n\0"), "ralph: finish a task\n\nRalph-Attempt: a 1\n");
+    }
+}

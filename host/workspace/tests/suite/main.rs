@@ -1,0 +1,13 @@
+//! Black-box tests of the guard, the lock and git, with the real `git` in
+//! temporary directories.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod changes;
+mod commit;
+mod dirty;
+mod escapes;
+mod files;
+mod hooks;
+mod lock;
+mod snapshot;
+mod support;
