@@ -1,1 +1,23 @@
-//! Black-box tests.
+//! What the black-box tests share: a project in a temporary directory, fake
+//! agents, a bounded way to run the built binary, and readers of what it leaves
+//! on disk. Everything here panics when something isn't as a test needs it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests"
+)]
+
+mod binary;
+mod processes;
+mod project;
+mod ran;
+mod records;
+mod tree;
+
+pub use binary::{components, examples};
+pub use processes::{Process, below};
+pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
+pub use ran::{LIMIT, Live, Ran};
+pub use records::{Fact, chain_is_whole};
+pub use tree::{Tree, tree};

@@ -16,9 +16,17 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
-            let _ = e.print();
             // clap's own 2 would read as "failed": usage errors are 3 here.
-            return ExitCode::from(if e.use_stderr() { 3 } else { 0 });
+            if !e.use_stderr() {
+                let _ = e.print();
+                return ExitCode::SUCCESS;
+            }
+            if std::env::args().any(|a| a == "--json") {
+                return Out::new("ralph", true)
+                    .fail(3, e.to_string().trim_start_matches("error: ").trim());
+            }
+            let _ = e.print();
+            return ExitCode::from(3);
         }
     };
     log(args.verbose);

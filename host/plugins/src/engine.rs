@@ -39,6 +39,8 @@ fn config() -> Config {
     config.cranelift_nan_canonicalization(true);
     config.relaxed_simd_deterministic(true);
     config.concurrency_support(false);
+    config.generate_address_map(false);
+    config.native_unwind_info(false);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(MAX_FRAMES));
     config
 }

@@ -2,7 +2,7 @@ use ralph_plugins::*;
 use std::time::Instant;
 #[tokio::test]
 async fn t() {
-    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled");
+    let dir = std::path::PathBuf::from(std::env::var("RPC").unwrap());
     for pooling in [true, false] {
         for _ in 0..3 {
             let t = Instant::now();

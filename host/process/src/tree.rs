@@ -60,6 +60,8 @@ pub(crate) struct Root {
     pid: u32,
     start: u64,
     marker: String,
+    /// [`Registry::buried`] when it started.
+    buried: u64,
 }
 
 /// Those found so far, by pid.
@@ -103,7 +105,14 @@ impl Root {
             registry.since = (start, pid);
         }
         registry.roots.insert(pid, marker.clone());
-        Ok((child, Root { pid, start, marker }))
+        let buried = registry.buried;
+        let root = Root {
+            pid,
+            start,
+            marker,
+            buried,
+        };
+        Ok((child, root))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -128,6 +137,11 @@ impl Root {
     pub(crate) fn end(&self, grace: Duration) {
         let mut found = Found::new();
         let before = self.walk(&mut found, Purpose::Look);
+        // The usual case beside other children: nobody there, and no trace of
+        // anybody who may have forked before the walk came by.
+        if found.is_empty() && before.dead.is_empty() && before.buried == self.buried {
+            return;
+        }
         terminate(&found, grace);
         self.kill_found(found, Some(before));
     }

@@ -1,7 +1,6 @@
 //! One agent call: a driver's native program, or an agent component.
 
-use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ralph_engine::event::Event;
@@ -14,11 +13,10 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::leftover;
+use crate::rawlog::RawLog;
 use crate::registry::BoundAgent;
 use crate::services::CallServices;
 
-/// The raw log of one call stops here.
-const LOG_MAX: u64 = 64 << 20;
 /// Of a final text this much is kept, at its end, where claims stand.
 const FINAL_MAX: usize = 64 * 1024;
 /// A file that a driver wants collected is read to this size.
@@ -83,8 +81,15 @@ pub struct AgentDone {
 /// Has the agent work. An error is nobody's work: a program that isn't there, a full disk.
 pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let began = Instant::now();
+    let in_sandbox = call.agent.bound.plugin.kind() == Kind::Agent;
+    let log = if in_sandbox {
+        Some(Mutex::new(RawLog::open(call.ws, call.log)?))
+    } else {
+        None
+    };
     let services = Arc::new(CallServices {
         role: Some(call.it.role),
+        log,
         ..CallServices::plain(call.agent.bound.plugin.name(), call.bus, call.stopping)
     });
     let root = call.ws.root().to_path_buf();
@@ -164,7 +169,7 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
         ))
     })?;
     leftover::remember(call.ws, running.pid(), running.start_time());
-    let mut log = Log::open(call)?;
+    let mut log = RawLog::open(call.ws, call.log)?;
     let mut usage = Usage::default();
     let fed = feed(call, &mut running, &mut session, &mut log, &mut usage).await;
     let finished = running.finish().await;
@@ -213,7 +218,7 @@ async fn feed(
     call: &AgentCall<'_>,
     running: &mut Running,
     session: &mut Session,
-    log: &mut Log,
+    log: &mut RawLog,
     usage: &mut Usage,
 ) -> Result<(), PluginError> {
     let stopper = running.stopper();
@@ -323,50 +328,6 @@ fn collect(scratch: &str, names: &[String]) -> Vec<(String, Vec<u8>)> {
             Some((name.clone(), bytes))
         })
         .collect()
-}
-
-/// The raw log: what the program printed, byte for byte, up to a size.
-struct Log {
-    file: std::fs::File,
-    left: u64,
-}
-
-impl Log {
-    fn open(call: &AgentCall<'_>) -> Result<Log, Error> {
-        Ok(Log {
-            file: call.ws.open_append(call.log)?,
-            left: LOG_MAX,
-        })
-    }
-
-    fn write(&mut self, chunk: &[u8]) {
-        if self.left == 0 {
-            return;
-        }
-        let take = chunk
-            .len()
-            .min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.left -= take as u64;
-        let mut ok = self.file.write_all(&chunk[..take]);
-        if self.left == 0 {
-            ok = ok.and_then(|()| {
-                self.file
-                    .write_all(b"\n[ralph: the log ends here, at 64 MiB]\n")
-            });
-        }
-        if let Err(e) = ok {
-            tracing::error!("the agent's log can't be written any more: {e}");
-            self.left = 0;
-        }
-    }
-
-    fn end(&mut self, stderr: &[u8]) {
-        if !stderr.is_empty() {
-            self.left = self.left.max(stderr.len() as u64 + 64);
-            self.write(b"\n--- stderr (its end) ---\n");
-            self.write(stderr);
-        }
-    }
 }
 
 /// Was it done on the worker's behalf?

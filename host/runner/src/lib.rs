@@ -16,6 +16,7 @@ mod leftover;
 pub mod names;
 mod phases;
 pub mod project;
+mod rawlog;
 pub mod records;
 pub mod registry;
 pub mod run;

@@ -14,6 +14,7 @@ use ralph_workspace::{Git, Snapshot};
 
 use crate::bus::Bus;
 use crate::control::Stopping;
+use crate::rawlog::RawLog;
 
 /// Each stream of a program that a plugin runs is kept to this many bytes, at its end.
 const OUTPUT_TAIL: usize = 256 * 1024;
@@ -43,6 +44,8 @@ pub struct CallServices {
     pub stopping: Stopping,
     /// Sums what an agent component reports.
     pub usage: Mutex<Usage>,
+    /// For agents: what they let be seen, one JSON object per line.
+    pub log: Option<Mutex<RawLog>>,
     /// For gates.
     pub gate: Option<GateAccess>,
 }
@@ -71,6 +74,7 @@ impl CallServices {
             role: None,
             stopping: stopping.clone(),
             usage: Mutex::default(),
+            log: None,
             gate: None,
         }
     }
@@ -110,6 +114,12 @@ impl Services for CallServices {
             && let Ok(mut sum) = self.usage.lock()
         {
             *sum = *usage;
+        }
+        if let Some(Ok(mut log)) = self.log.as_ref().map(Mutex::lock)
+            && let Ok(mut line) = serde_json::to_vec(&event)
+        {
+            line.push(b'\n');
+            log.write(&line);
         }
         if let Some(role) = self.role {
             self.bus.send(&Event::Agent { role, what: event });

@@ -6,10 +6,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::time::Duration;
 
-use cap_std::fs::{MetadataExt, OpenOptions};
+use cap_std::fs::{MetadataExt, OpenOptions, OpenOptionsExt};
 use jiff::{Timestamp, Unit};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::GuardError;
@@ -41,10 +42,14 @@ pub enum LockError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Holder {
+struct Signature {
     pid: u32,
     since: Timestamp,
 }
+
+/// [`ProjectLock::holder`] has the lock for microseconds; that long a wait tells it from a run.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held as long as this lives, and never longer than the process.
 #[derive(Debug)]
@@ -61,19 +66,22 @@ impl ProjectLock {
     pub fn acquire(ws: &Workspace) -> Result<ProjectLock, LockError> {
         ws.create_dir_all(".ralph")?;
         loop {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true);
-            let file = ws
-                .dir()
-                .open_with(LOCK_PATH, &options)
-                .map_err(|e| ws.error("open", LOCK_PATH, e))?;
-            ws.regular(LOCK_PATH, &file)?;
-            let opened = file.metadata()?;
+            let file = open(ws, true)?;
+            let opened = file
+                .metadata()
+                .map_err(|e| ws.error("look at", LOCK_PATH, e))?;
             let mut file = file.into_std();
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(held(&mut file)),
-                Err(e) => return Err(io::Error::from(e).into()),
+            let mut tries = 0;
+            while let Err(e) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                tries += 1;
+                if e != rustix::io::Errno::WOULDBLOCK {
+                    return Err(io::Error::from(e).into());
+                }
+                if tries == TRIES {
+                    let (pid, since) = signed(&mut file);
+                    return Err(LockError::Held { pid, since });
+                }
+                std::thread::sleep(PAUSE);
             }
             // Somebody may have removed the file between opening and locking;
             // a lock on what no path leads to would keep nobody out.
@@ -90,14 +98,13 @@ impl ProjectLock {
         }
     }
 
-    /// The process that holds it now; `None` if none does. Takes nothing and writes nothing.
+    /// The process that has the lock at this moment, without taking it; 0 if it
+    /// has not yet written its number. `None` if nobody has the lock, or if
+    /// that cannot be found out.
     pub fn holder(ws: &Workspace) -> Option<u32> {
-        let mut file = ws.dir().open(LOCK_PATH).ok()?.into_std();
+        let mut file = open(ws, false).ok()?.into_std();
         match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Err(rustix::io::Errno::WOULDBLOCK) => match held(&mut file) {
-                LockError::Held { pid, .. } => Some(pid),
-                _ => Some(0),
-            },
+            Err(rustix::io::Errno::WOULDBLOCK) => Some(signed(&mut file).0),
             _ => None,
         }
     }
@@ -105,7 +112,7 @@ impl ProjectLock {
     fn sign(&mut self) -> io::Result<()> {
         let now = Timestamp::now();
         let since = now.round(Unit::Second).unwrap_or(now);
-        let mut text = serde_json::to_vec(&Holder {
+        let mut text = serde_json::to_vec(&Signature {
             pid: std::process::id(),
             since,
         })?;
@@ -123,20 +130,28 @@ impl Drop for ProjectLock {
     }
 }
 
-fn held(file: &mut File) -> LockError {
+fn open(ws: &Workspace, write: bool) -> Result<cap_std::fs::File, GuardError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(write).create(write);
+    // A pipe in its place must not hold us up.
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = ws
+        .dir()
+        .open_with(LOCK_PATH, &options)
+        .map_err(|e| ws.error("open", LOCK_PATH, e))?;
+    ws.regular(LOCK_PATH, &file)?;
+    Ok(file)
+}
+
+/// Process number and time, as [`LockError::Held`] shows them.
+fn signed(file: &mut File) -> (u32, String) {
     let mut text = Vec::new();
     let read = file.take(1024).read_to_end(&mut text);
-    let holder = read
+    match read
         .ok()
-        .and_then(|_| serde_json::from_slice::<Holder>(&text).ok());
-    match holder {
-        Some(Holder { pid, since }) => LockError::Held {
-            pid,
-            since: since.to_string(),
-        },
-        None => LockError::Held {
-            pid: 0,
-            since: "an unknown time".to_owned(),
-        },
+        .and_then(|_| serde_json::from_slice::<Signature>(&text).ok())
+    {
+        Some(Signature { pid, since }) => (pid, since.to_string()),
+        None => (0, "an unknown time".to_owned()),
     }
 }

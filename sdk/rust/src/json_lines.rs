@@ -82,12 +82,13 @@ impl JsonLines {
         if self.objects == 0 && self.lead_in < MAX_LEAD_IN {
             self.lead_in += 1;
             notice(self.lead_in, each, || {
-                format!("before the first event: {shown}")
+                format!("before the first event: {}", shown())
             });
         } else {
             self.malformed += 1;
             notice(self.malformed, each, || {
-                format!("a line that is no event ({error}): {shown}")
+                let why = error.map_or("no object".to_owned(), |e| e.to_string());
+                format!("a line that is no event ({why}): {}", shown())
             });
         }
     }

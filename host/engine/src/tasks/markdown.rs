@@ -134,7 +134,7 @@ impl Scan {
     fn block(&mut self, line: Line<'_>, nest: usize) {
         let text = line.text;
         let top = self.open.last().map_or(0, |o| o.content);
-        let far = line.column >= top + 4 && nest == 0;
+        let far = line.column >= top + 4;
         if far && self.before != Before::Paragraph {
             self.before = Before::Code;
             return self.describe(&line);

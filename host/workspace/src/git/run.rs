@@ -156,8 +156,7 @@ impl Ended {
         let end = self.stderr.find(".lock")? + ".lock".len();
         let before = self.stderr.get(..end)?;
         // Absolute or not, it stands in quotes of some kind.
-        let start = before
-            .rfind(|c: char| matches!(c, '\'' | '"' | '«' | '»' | '‘' | '’' | '“' | '„' | '\n'))?;
+        let start = before.rfind(['\'', '"', '«', '»', '‘', '’', '“', '„', '\n'])?;
         let quote = before.get(start..)?.chars().next()?.len_utf8();
         before.get(start + quote..).map(PathBuf::from)
     }

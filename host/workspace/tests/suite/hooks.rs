@@ -154,30 +154,72 @@ async fn a_hook_that_hangs_is_ended_with_its_children() {
     panic!("the hook's child {pid} lives on");
 }
 
+/// Runs one of the helpers below in a process with other variables.
+fn helper(name: &str, root: &std::path::Path, env: &[(&str, &std::path::Path)]) -> String {
+    let out = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("hooks::{name}"), "--nocapture"])
+        .env("RALPH_TEST_ROOT", root)
+        .env_remove("EMAIL")
+        .envs(env.iter().copied())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
 #[tokio::test]
 async fn without_a_name_to_commit_as_gits_own_advice_is_passed_on() {
     let repo = TestRepo::new();
     repo.sh(&["config", "--unset", "user.email"]);
     repo.sh(&["config", "user.useConfigOnly", "true"]);
-    let elsewhere = std::process::Command::new("git")
-        .args(["config", "--global", "user.email"])
-        .output();
-    let named = ["GIT_AUTHOR_EMAIL", "EMAIL"]
-        .iter()
-        .any(|v| std::env::var_os(v).is_some());
-    if named || elsewhere.is_ok_and(|out| out.status.success()) {
-        eprintln!("SKIPPED: this machine has an identity set globally");
+    let nothing = std::path::Path::new("/dev/null");
+    let env = [
+        ("GIT_CONFIG_GLOBAL", nothing),
+        ("GIT_CONFIG_SYSTEM", nothing),
+    ];
+    let text = helper("helper_that_commits", repo.ws.root(), &env);
+    assert!(text.contains("error: NoIdentity"), "{text}");
+    assert!(text.contains("git config --global user.email"), "{text}");
+    assert_eq!(repo.status(), ["?? work"]);
+}
+
+/// Started as a helper by the test above; on its own it does nothing.
+#[tokio::test]
+async fn helper_that_commits() {
+    let Ok(root) = std::env::var("RALPH_TEST_ROOT") else {
         return;
-    }
+    };
+    let ws = ralph_workspace::Workspace::open(root.as_ref()).unwrap();
+    let git = ralph_workspace::Git::open(&ws).unwrap();
+    let base = git.snapshot().await.unwrap();
+    ws.write("work", b"1").unwrap();
+    let now = git.snapshot().await.unwrap();
+    let error = git.commit(&base, &now, &[], "m", "1").await.unwrap_err();
+    println!("\nerror: {error:?}\n{error}");
+}
+
+#[tokio::test]
+async fn a_commit_that_is_given_up_asks_git_to_end_and_leaves_nothing_behind() {
+    let repo = TestRepo::new();
+    let script = "trap 'echo asked > .git/term; exit 1' TERM; echo > .git/on; sleep 61 & wait";
+    repo.hook("pre-commit", script);
     let base = repo.snap().await;
     repo.put("work", "1");
     let now = repo.snap().await;
-    let error = repo.try_commit(&base, &now).await.unwrap_err();
-    assert!(matches!(error, GitError::NoIdentity { .. }), "{error}");
-    assert!(
-        error.to_string().contains("git config --global user.email"),
-        "{error}"
+    {
+        let commit = repo.try_commit(&base, &now);
+        tokio::pin!(commit);
+        while !repo.path(".git/on").exists() {
+            let step = tokio::time::timeout(Duration::from_millis(20), &mut commit).await;
+            assert!(step.is_err(), "{step:?}");
+        }
+    }
+    assert_eq!(repo.get(".git/term"), "asked\n");
+    assert_eq!(
+        std::fs::read_dir(repo.path(".git/ralph")).unwrap().count(),
+        0
     );
+    repo.rm(".git/hooks/pre-commit");
+    repo.commit(&base, &now).await;
 }
 
 #[tokio::test]
@@ -240,27 +282,21 @@ async fn variables_of_a_hook_that_ralph_runs_in_lead_nowhere_else() {
     // The variables are set for a helper process only: this one's are shared by all tests.
     let repo = TestRepo::new();
     let other = TestRepo::new();
-    let out = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "hooks::helper_that_takes_a_snapshot",
-            "--nocapture",
-        ])
-        .env("RALPH_TEST_SNAPSHOT", repo.ws.root())
-        .env("GIT_DIR", other.path(".git"))
-        .env("GIT_WORK_TREE", other.ws.root())
-        .env("GIT_INDEX_FILE", other.path(".git/index"))
-        .env("GIT_LITERAL_PATHSPECS", "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&out.stdout);
+    let (dir, index) = (other.path(".git"), other.path(".git/index"));
+    let env = [
+        ("GIT_DIR", dir.as_path()),
+        ("GIT_WORK_TREE", other.ws.root()),
+        ("GIT_INDEX_FILE", index.as_path()),
+        ("GIT_LITERAL_PATHSPECS", std::path::Path::new("1")),
+    ];
+    let text = helper("helper_that_takes_a_snapshot", repo.ws.root(), &env);
     assert!(text.contains("changed: work Added"), "{text}");
 }
 
 /// Started again as a helper by the test above; on its own it does nothing.
 #[tokio::test]
 async fn helper_that_takes_a_snapshot() {
-    let Ok(root) = std::env::var("RALPH_TEST_SNAPSHOT") else {
+    let Ok(root) = std::env::var("RALPH_TEST_ROOT") else {
         return;
     };
     let ws = ralph_workspace::Workspace::open(root.as_ref()).unwrap();

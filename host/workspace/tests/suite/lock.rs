@@ -41,11 +41,13 @@ fn holder(ws: &Workspace) -> Child {
 fn a_lock_held_by_a_living_process_is_refused_with_its_number_and_time() {
     let (_dir, ws) = workspace();
     let mut child = holder(&ws);
+    let seen = ProjectLock::holder(&ws).unwrap();
     let result = ProjectLock::acquire(&ws);
     let Err(LockError::Held { pid, since }) = &result else {
         panic!("{result:?}")
     };
     assert_eq!(*pid, child.id());
+    assert_eq!(seen, *pid);
     assert!(since.starts_with("20") && since.ends_with('Z'), "{since}");
     assert!(
         result
@@ -57,6 +59,7 @@ fn a_lock_held_by_a_living_process_is_refused_with_its_number_and_time() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(ws.exists(".ralph/lock"));
+    assert_eq!(ProjectLock::holder(&ws), None);
     drop(ProjectLock::acquire(&ws).unwrap());
 }
 
@@ -102,4 +105,28 @@ fn a_link_or_a_directory_in_the_locks_place_is_refused() {
     ws.remove_file(".ralph/lock").unwrap();
     ws.create_dir_all(".ralph/lock").unwrap();
     assert!(ProjectLock::acquire(&ws).is_err());
+}
+
+#[test]
+fn asking_who_holds_the_lock_makes_nothing_and_keeps_nobody_out() {
+    let (_dir, ws) = workspace();
+    assert_eq!(ProjectLock::holder(&ws), None);
+    assert!(!ws.exists(".ralph"));
+    drop(ProjectLock::acquire(&ws).unwrap());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                ProjectLock::holder(&ws);
+                std::thread::yield_now();
+            }
+        });
+        for round in 0..200 {
+            if let Err(error) = ProjectLock::acquire(&ws) {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+                panic!("{round}: {error}");
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }

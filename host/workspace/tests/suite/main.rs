@@ -1,6 +1,6 @@
 //! Black-box tests of the guard, the lock and git, with the real `git` in
 //! temporary directories.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 mod changes;
 mod commit;
@@ -9,5 +9,6 @@ mod escapes;
 mod files;
 mod hooks;
 mod lock;
+mod repos;
 mod snapshot;
 mod support;

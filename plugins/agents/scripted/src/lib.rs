@@ -3,7 +3,8 @@
 //! demo and the tests run on it.
 //!
 //! Its configuration has one key, `script`: the script's path relative to the
-//! workspace, `script.toml` if not given. It needs `allow.write = ["."]`.
+//! workspace, `script.toml` if not given. It reads and edits what the host lets an
+//! agent see of the project: all of it, unless `allow.read` and `allow.write` say less.
 //!
 //! # The script
 //!

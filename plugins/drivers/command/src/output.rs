@@ -55,7 +55,7 @@ pub struct Words {
 const MAX_LINE: usize = 64 * 1024;
 
 /// From so many events of one piece on, lines are joined.
-const MAX_EVENTS: usize = 256;
+const MAX_EVENTS: usize = 64;
 
 impl Words {
     fn new() -> Self {

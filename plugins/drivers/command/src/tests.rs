@@ -168,7 +168,7 @@ fn a_flood_of_output_keeps_its_end_and_stays_small() {
         words.len()
     );
     assert!(words.contains("… [8323072 bytes left out]"));
-    assert!(events.len() <= 5 * 256 + 2, "{}", events.len());
+    assert!(events.len() <= 5 * 64 + 2, "{}", events.len());
 }
 
 const JSON: &[u8] = "banner\n\

@@ -98,13 +98,13 @@ fn many_stars_take_no_more_time_than_others() {
         &["*a".repeat(200) + "b", "**/a/".repeat(200) + "b"],
     )
     .unwrap();
-    assert_eq!(globs.find(&"a".repeat(5000)), None);
-    assert_eq!(globs.find(&"a/".repeat(5000)), None);
+    assert_eq!(globs.find(&"a".repeat(2000)), None);
+    assert_eq!(globs.find(&"a/".repeat(2000)), None);
     assert!(start.elapsed().as_secs() < 20);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn globset_says_the_same(

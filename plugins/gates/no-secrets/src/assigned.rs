@@ -34,8 +34,8 @@ pub fn find<'a>(line: &'a str, bare: bool, f: &mut impl FnMut(Found<'a>)) {
         let sign = from + step;
         from = sign + 1;
         if let Some(secret) = value(line, sign, bare)
-            && speaks_of_a_secret(&bytes[..sign])
             && entropy::is_random(secret)
+            && speaks_of_a_secret(&bytes[..sign])
         {
             f(Found {
                 rule: "assigned-secret",

@@ -3,7 +3,8 @@
 
 use crate::tokens::Found;
 
-const BEGIN: &str = "-----BEGIN ";
+/// How every block begins.
+pub const BEGIN: &str = "-----BEGIN ";
 
 /// A marker whose key data has not been seen yet.
 #[derive(Debug, Clone, Copy, Default)]

@@ -69,6 +69,8 @@ pub fn inspect(
         return Ok(Verdict::skip("nothing changed"));
     }
     let mut report = Report::new(config, allowed_paths);
+    // Asked once, because asking it of every line costs as much as all the rest.
+    report.any_key = diff.text.contains(keys::BEGIN);
     diff::added_lines(&diff.text, |path, number, line| {
         report.look(path, number, line)
     })
@@ -82,6 +84,7 @@ struct Report<'c> {
     path: String,
     path_is_allowed: bool,
     path_is_bare: bool,
+    any_key: bool,
     waiting: keys::Waiting,
     lines: usize,
     findings: Vec<Finding>,
@@ -96,6 +99,7 @@ impl<'c> Report<'c> {
             path: String::new(),
             path_is_allowed: false,
             path_is_bare: false,
+            any_key: true,
             waiting: keys::Waiting::default(),
             lines: 0,
             findings: Vec::new(),
@@ -114,9 +118,11 @@ impl<'c> Report<'c> {
         if self.path_is_allowed {
             return;
         }
-        let mut waiting = self.waiting;
-        waiting.look(number, line, &mut |begin, found| self.add(begin, found));
-        self.waiting = waiting;
+        if self.any_key {
+            let mut waiting = self.waiting;
+            waiting.look(number, line, &mut |begin, found| self.add(begin, found));
+            self.waiting = waiting;
+        }
         let mut any = false;
         tokens::find(line, &mut |found| {
             any = true;

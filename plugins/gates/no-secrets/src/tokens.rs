@@ -129,16 +129,22 @@ const SHAPES: &[Shape] = &[
     shape("pypi-token", "a PyPI token", b"pypi-AgE", word_or_dash, 50),
 ];
 
-const STARTS: [bool; 256] = {
-    let mut starts = [false; 256];
+/// Bytes that stand first (bit 0) or second (bit 1) in a token.
+const BEGINS: [u8; 256] = {
+    let mut begins = [0; 256];
     let mut i = 0;
     while i < SHAPES.len() {
-        starts[SHAPES[i].prefix[0] as usize] = true;
+        begins[SHAPES[i].prefix[0] as usize] |= 1;
+        begins[SHAPES[i].prefix[1] as usize] |= 2;
         i += 1;
     }
-    starts[b'e' as usize] = true;
-    starts
+    begins[JWT[0] as usize] |= 1;
+    begins[JWT[1] as usize] |= 2;
+    begins
 };
+
+/// What base64url makes of `{"`.
+const JWT: &[u8] = b"eyJ";
 
 fn upper_or_digit(b: u8) -> bool {
     b.is_ascii_uppercase() || b.is_ascii_digit()
@@ -160,9 +166,13 @@ fn word_or_dash(b: u8) -> bool {
 pub fn find<'a>(line: &'a str, f: &mut impl FnMut(Found<'a>)) {
     let bytes = line.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
+    while at + 1 < bytes.len() {
+        let pair = (BEGINS[usize::from(bytes[at])] & 1) | (BEGINS[usize::from(bytes[at + 1])] & 2);
+        if pair != 3 {
+            at += 1;
+            continue;
+        }
         let end = match bytes[at] {
-            b if !STARTS[usize::from(b)] => None,
             _ if at > 0 && word_or_dash(bytes[at - 1]) && !ends_an_escape(&bytes[..at]) => None,
             b'e' => json_web_token(&bytes[at..])
                 .map(|length| ("json-web-token", "a JSON Web Token", length)),
@@ -212,7 +222,7 @@ fn run(text: &[u8], is: fn(u8) -> bool) -> usize {
 /// Three parts of base64url, the first two of which begin a JSON object.
 fn json_web_token(text: &[u8]) -> Option<usize> {
     let mut length = 0;
-    for (part, begins) in [b"eyJ", b"eyJ", b"".as_slice()].into_iter().enumerate() {
+    for (part, begins) in [JWT, JWT, b"".as_slice()].into_iter().enumerate() {
         if part > 0 {
             if text.get(length) != Some(&b'.') {
                 return None;

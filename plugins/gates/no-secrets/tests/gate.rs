@@ -202,7 +202,7 @@ fn hostile_lines_take_no_more_time_than_others() {
         "sk-ant-a1",
         "glpat-a_",
     ] {
-        let line = piece.repeat((1 << 20) / piece.len());
+        let line = piece.repeat((1 << 18) / piece.len());
         let start = Instant::now();
         check("{}", &adding("a.yml", &line)).unwrap();
         assert!(
@@ -223,16 +223,13 @@ fn time_for_one_mebibyte() {
         end += 1;
     }
     let diff = adding("a.rs", &code[..end]);
-    for _ in 0..5 {
+    let once = || {
         let start = Instant::now();
-        let v = check("{}", &diff).unwrap();
-        println!(
-            "{:?} for {} bytes: {}",
-            start.elapsed(),
-            diff.len(),
-            v.summary
-        );
-    }
+        check("{}", &diff).unwrap();
+        start.elapsed()
+    };
+    let best = (0..30).map(|_| once()).min().unwrap();
+    println!("best of 30: {best:?} for {} bytes", diff.len());
 }
 
 proptest! {

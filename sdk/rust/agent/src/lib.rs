@@ -7,7 +7,7 @@
 //! struct Parrot;
 //! impl Agent for Parrot {
 //!     fn run(it: &Iteration, prompt: &str) -> Result<Outcome, Error> {
-//!         // The project; the plugin needs `allow.write = ["."]`.
+//!         // The project: all of it, unless `allow.read` and `allow.write` say less.
 //!         let project = std::path::Path::new(&it.workspace);
 //!         events::emit(Event::ToolUse("edit prompt.txt".into()));
 //!         std::fs::write(project.join("prompt.txt"), prompt)?;

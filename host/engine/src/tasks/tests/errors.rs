@@ -1,6 +1,17 @@
 use super::*;
 
 #[test]
+fn lines_are_counted_whatever_ends_them() {
+    for end in ["\n", "\r\n", "\r"] {
+        let e = fails(
+            "a.md",
+            &format!("# p{end}{end}- [ ] é{end}  - Depends on: x{end}"),
+        );
+        assert_eq!((e.line, e.column), (4, 17), "{end:?}");
+    }
+}
+
+#[test]
 fn errors_name_file_line_and_column() {
     let e = fails("x/PRD.md", "# p\n- [ ] a\n  - Depends on: T1x\n");
     assert_eq!(

@@ -134,3 +134,39 @@ fn files_of_the_python_loop_are_read() {
         "reopening clears every sign of the block"
     );
 }
+
+#[test]
+fn a_status_is_edited_alone() {
+    let text = r#"{"stories":[{"id":1,"title":"t","status":"todo"}]}"#;
+    assert_eq!(
+        set(&json(text), "1", TaskState::Done),
+        text.replace("todo", "done")
+    );
+    assert_eq!(
+        set(&json(text), "1", TaskState::Blocked),
+        text.replace("todo", "blocked")
+    );
+}
+
+#[test]
+fn every_escape_is_read_as_json_says() {
+    let text = r#"{"stories":[{"id":"\u0041\ud83d\ude00","title":"\"\\\/\b\f\n\r\tx"}]}"#;
+    let want: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json(&text).entries()[0].task.id, "A😀");
+    assert_eq!(want["stories"][0]["id"], "A😀");
+    for bad in [
+        r#"\ud83d"#,
+        r#"\ud83dx"#,
+        r#"\ud83d\u0041"#,
+        r#"\ude00"#,
+        r#"\u12g4"#,
+        r#"\x"#,
+        r#"\"#,
+    ] {
+        let e = fails(
+            "prd.json",
+            &format!(r#"{{"stories":[{{"id":1,"title":"{bad}"}}]}}"#),
+        );
+        assert_eq!(e.line, 1, "{bad}: {e}");
+    }
+}

@@ -268,3 +268,15 @@ fn a_long_file_is_read_once_not_once_per_task() {
     // A second or so without optimisation; anything quadratic takes minutes.
     assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
 }
+
+#[test]
+fn indented_code_in_a_task_is_no_criterion() {
+    let file = md("- [ ] a\n\n      - [ ] b\n\n      - c\n  - d\n        - e\n");
+    let task = &file.entries()[0].task;
+    assert_eq!(
+        task.acceptance,
+        ["d", "e"],
+        "too far in, but not after a blank line: people mean it"
+    );
+    assert_eq!(task.description, "    - [ ] b\n\n    - c");
+}

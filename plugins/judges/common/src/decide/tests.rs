@@ -314,9 +314,8 @@ fn hostile_answers_take_no_more_time_than_others() {
         "{\"verdict\":1\n",
     ] {
         let start = std::time::Instant::now();
-        let _ = decide(&judge(), &piece.repeat((1 << 19) / piece.len()));
-        println!("{piece:?} {:?}", start.elapsed());
-        assert!(start.elapsed().as_secs() < 30, "{piece:?}");
+        let _ = decide(&judge(), &piece.repeat((1 << 18) / piece.len()));
+        assert!(start.elapsed().as_secs() < 20, "{piece:?}");
     }
 }
 
