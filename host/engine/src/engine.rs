@@ -6,9 +6,9 @@
 
 use crate::decide::{self, Need, Ruling, Standing};
 use crate::fact::{EndReason, Fact, IterationResult, Phase};
-use crate::state::{AgentEnd, Base, Current, Prepared, Run, Seen, State, Stop};
+use crate::state::{AgentEnd, Base, Current, Run, State, Stop};
 use crate::text;
-use crate::types::{AgentOutcome, Role, Status, TaskState, Usage, Verdict};
+use crate::types::{AgentOutcome, Role, Status, TaskState, Verdict};
 
 /// What the runner is to carry out now. It journals `Started` first (where the
 /// effect has a phase) and feeds the answer back as a fact.
@@ -335,140 +335,6 @@ fn within(c: &Current, run: &Run) -> Effect {
         return Effect::Commit;
     }
     Effect::Close(ruling)
-}
-
-impl Current {
-    fn new(
-        number: u32,
-        tasks: &std::collections::BTreeMap<String, crate::state::TaskRecord>,
-        task: crate::types::Task,
-        agent: &str,
-    ) -> Self {
-        Current {
-            number,
-            attempt: tasks.get(&task.id).map_or(0, |t| t.attempts) + 1,
-            task,
-            agent: agent.to_owned(),
-            phase: Phase::Prepare,
-            prepared: None,
-            ended: None,
-            seen: None,
-            gates: Vec::new(),
-            judge: None,
-            review: None,
-            marked: None,
-            committed: None,
-            refused: None,
-            usage: Usage::default(),
-        }
-    }
-
-    fn take(&mut self, fact: &Fact) -> Result<(), &'static str> {
-        match fact {
-            Fact::Prepared {
-                attempt_id,
-                fingerprint,
-                algorithm,
-                base,
-                start_tree,
-            } => {
-                if self.prepared.is_some() {
-                    return Err("the prompt was written already");
-                }
-                self.prepared = Some(Prepared {
-                    attempt_id: attempt_id.clone(),
-                    fingerprint: fingerprint.clone(),
-                    algorithm: algorithm.clone(),
-                    base: base.clone(),
-                    start_tree: start_tree.clone(),
-                });
-            }
-            Fact::AgentEnded {
-                outcome,
-                usage,
-                claim,
-                code,
-                plugin,
-                millis,
-            } => {
-                if self.prepared.is_none() || self.ended.is_some() {
-                    return Err("no agent is at work");
-                }
-                self.usage = self.usage.plus(*usage);
-                self.ended = Some(AgentEnd {
-                    outcome: outcome.clone(),
-                    claim: *claim,
-                    code: *code,
-                    plugin: plugin.clone(),
-                    millis: *millis,
-                });
-            }
-            Fact::ChangesSeen {
-                now,
-                tree,
-                files,
-                file_state,
-                problems,
-            } => {
-                if self.ended.is_none() || self.seen.is_some() {
-                    return Err("the agent is not at its end, or its changes were seen");
-                }
-                self.seen = Some(Seen {
-                    now: now.clone(),
-                    tree: tree.clone(),
-                    files: *files,
-                    file_state: *file_state,
-                    problems: problems.clone(),
-                });
-            }
-            Fact::GateAnswered { result, .. } => {
-                if self.seen.is_none() || self.gates.iter().any(|g| g.name == result.name) {
-                    return Err("the gate was not asked, or has answered");
-                }
-                self.gates.push(result.clone());
-            }
-            Fact::Answered {
-                role,
-                verdict,
-                usage,
-                ..
-            } => {
-                let slot = match role {
-                    Role::Judge => &mut self.judge,
-                    Role::Review => &mut self.review,
-                    Role::Work => return Err("a worker doesn't rule"),
-                };
-                if slot.is_some() || self.seen.is_none() {
-                    return Err("nobody asked, or the answer is there");
-                }
-                *slot = Some(verdict.clone());
-                self.usage = self.usage.plus(*usage);
-            }
-            Fact::WorkspaceMoved => {
-                if self.committed.is_some() {
-                    return Err("the work is committed");
-                }
-                (
-                    self.seen,
-                    self.judge,
-                    self.review,
-                    self.marked,
-                    self.refused,
-                ) = (None, None, None, None, None);
-                self.gates.clear();
-            }
-            Fact::Marked { state } => self.marked = Some(*state),
-            Fact::Committed { sha, .. } => {
-                if self.marked != Some(TaskState::Done) || self.committed.is_some() {
-                    return Err("the work wasn't accepted, or is committed");
-                }
-                self.committed = Some(sha.clone());
-            }
-            Fact::CommitRefused { output } => self.refused = Some(output.clone()),
-            _ => return Err("it belongs to a run, not to an iteration"),
-        }
-        Ok(())
-    }
 }
 
 impl Verdict {

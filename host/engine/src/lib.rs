@@ -9,6 +9,7 @@
 //! - [`text`]: outside text made fit for people
 
 pub mod claim;
+mod current;
 pub mod decide;
 pub mod engine;
 pub mod event;

@@ -10,7 +10,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
@@ -30,6 +30,12 @@ const MAX_FILE: u64 = 1 << 30;
 const MAX_TOTAL: u64 = 512 << 20;
 
 const EXTENSION: &str = "cwasm";
+
+/// A file that is being written; only a crash leaves one.
+const NEW: &str = ".new-";
+
+/// How long a file is given to be written.
+const NEW_MAX_AGE: Duration = Duration::from_secs(3600);
 
 /// Names one component as compiled by one engine.
 pub(crate) type Key = [u8; 32];
@@ -95,7 +101,7 @@ impl Cache {
         self.prune();
         // Created with mode 0600; gone again if anything fails before the rename.
         let mut file = tempfile::Builder::new()
-            .prefix(".new-")
+            .prefix(NEW)
             .tempfile_in(&self.dir)?;
         file.write_all(MAGIC)?;
         file.write_all(key)?;
@@ -114,14 +120,27 @@ impl Cache {
         let Ok(entries) = fs::read_dir(&self.dir) else {
             return;
         };
-        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
-            .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|e| e == EXTENSION))
-            .filter_map(|entry| {
-                let meta = entry.metadata().ok()?;
-                Some((meta.modified().ok()?, meta.len(), entry.path()))
-            })
-            .collect();
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+        for entry in entries.flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let Some((modified, size)) = entry
+                .metadata()
+                .ok()
+                .and_then(|meta| Some((meta.modified().ok()?, meta.len())))
+            else {
+                continue;
+            };
+            if name.as_encoded_bytes().starts_with(NEW.as_bytes()) {
+                if modified.elapsed().is_ok_and(|age| age > NEW_MAX_AGE) {
+                    let _ = fs::remove_file(path);
+                }
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == EXTENSION)
+            {
+                files.push((modified, size, path));
+            }
+        }
         files.sort();
         let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
         for (_, size, path) in files {
@@ -257,6 +276,27 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             assert!(Cache::open(&path).is_none(), "{mode:o}");
         }
+    }
+
+    #[test]
+    fn old_files_make_room_and_leftovers_of_a_crash_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(dir.path()).unwrap();
+        let hour = Duration::from_secs(3601);
+        let make = |name: &str, len: u64, age: Duration| {
+            let file = File::create(dir.path().join(name)).unwrap();
+            file.set_len(len).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        make("old.cwasm", MAX_TOTAL / 2, hour * 2);
+        make("newer.cwasm", MAX_TOTAL / 2 + 1, hour);
+        make(".new-left", 1, hour);
+        make(".new-now", 1, Duration::ZERO);
+        cache.store(&[1; 32], b"code");
+        let there = |name: &str| dir.path().join(name).exists();
+        assert!(!there("old.cwasm") && there("newer.cwasm"));
+        assert!(!there(".new-left") && there(".new-now"));
+        assert!(read(&cache.path(&[1; 32])).is_ok());
     }
 
     #[test]

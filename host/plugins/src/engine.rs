@@ -20,16 +20,28 @@ const MAX_TABLE_ELEMENTS: usize = 100_000;
 /// Functions a trap's message may go through.
 const MAX_FRAMES: usize = 16;
 
+/// Address space for one memory where there is little: enough for most guests, and
+/// those which need more move.
+const SMALL_RESERVATION: u64 = 16 << 20;
+
 /// An engine, and whether its instances are pooled. If they were to be but the
-/// address space isn't there (a container, `ulimit -v`), they aren't.
+/// address space isn't there (a container, `ulimit -v`), they aren't, and each
+/// takes little of it at the price of slower code.
 pub(crate) fn engine(pooling: bool, calls: u32) -> wasmtime::Result<(Engine, bool)> {
-    if pooling {
-        match Engine::new(config().allocation_strategy(pool(calls))) {
-            Ok(engine) => return Ok((engine, true)),
-            Err(error) => tracing::debug!("no pool for plugin instances: {error:#}"),
+    if !pooling {
+        return Ok((Engine::new(&config())?, false));
+    }
+    match Engine::new(config().allocation_strategy(pool(calls))) {
+        Ok(engine) => Ok((engine, true)),
+        Err(error) => {
+            tracing::debug!("no pool for plugin instances: {error:#}");
+            let mut config = config();
+            config.memory_reservation(SMALL_RESERVATION);
+            config.memory_reservation_for_growth(SMALL_RESERVATION);
+            config.memory_guard_size(64 << 10);
+            Ok((Engine::new(&config)?, false))
         }
     }
-    Ok((Engine::new(&config())?, false))
 }
 
 fn config() -> Config {
@@ -39,6 +51,7 @@ fn config() -> Config {
     config.cranelift_nan_canonicalization(true);
     config.relaxed_simd_deterministic(true);
     config.concurrency_support(false);
+    // Nobody looks at them here, and they are a sixth of what is read at a start.
     config.generate_address_map(false);
     config.native_unwind_info(false);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(MAX_FRAMES));

@@ -8,6 +8,7 @@
 mod agent;
 mod ask;
 pub mod bus;
+mod checks;
 pub mod clock;
 pub mod control;
 pub mod error;

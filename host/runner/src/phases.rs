@@ -2,46 +2,35 @@
 //! effect and answers with the fact that came of it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use ralph_engine::Fact;
 use ralph_engine::claim;
 use ralph_engine::decide::Ruling;
-use ralph_engine::event::Event;
 use ralph_engine::fact::{Claim, IterationResult};
 use ralph_engine::prompt;
 use ralph_engine::state::Current;
 use ralph_engine::tasks::{Selection, TaskFile};
-use ralph_engine::types::{
-    AgentOutcome, Evidence, GateResult, Iteration, Role, TaskState, Verdict,
-};
-use ralph_plugins::{PluginError, RefusalKind};
+use ralph_engine::types::{AgentOutcome, Iteration, Role, TaskState};
 use ralph_workspace::{Commit, sha256_hex};
-use tokio::task::JoinSet;
 
 use crate::agent::{self, AgentCall};
-use crate::ask::{self, Answer, Question};
 use crate::clock;
 use crate::error::Error;
 use crate::names::Places;
-use crate::records::Finished;
-use crate::registry::BoundGate;
+use crate::records::{self, Finished};
 use crate::run::{Loop, snapshot};
-use crate::services::{CallServices, GateAccess, Looked};
+use crate::services::{CallServices, Looked};
 use crate::taskfile;
 
-/// A gate may wait for the host this much longer than its programs may take.
-const GATE_SLACK: Duration = Duration::from_secs(30);
-
 impl Loop {
-    fn current(&self) -> Result<&Current, Error> {
+    pub(crate) fn current(&self) -> Result<&Current, Error> {
         self.state
             .current
             .as_ref()
             .ok_or_else(|| Error::Internal("no iteration is on".into()))
     }
 
-    fn iteration(&self, role: Role, agent: &str) -> Result<Iteration, Error> {
+    pub(crate) fn iteration(&self, role: Role, agent: &str) -> Result<Iteration, Error> {
         let c = self.current()?;
         Ok(Iteration {
             run_id: self
@@ -60,7 +49,7 @@ impl Loop {
         })
     }
 
-    fn seed(&self) -> String {
+    pub(crate) fn seed(&self) -> String {
         self.state
             .current
             .as_ref()
@@ -134,7 +123,12 @@ impl Loop {
         let files = &project.config.files;
         let agents = project.text(&files.agents)?;
         let feedback = project.text(&files.feedback)?;
-        let progress = project.text(&files.progress)?;
+        // One line more with each iteration, and only the newest are shown.
+        let progress = records::tail(
+            &project.ws,
+            &files.progress,
+            2 * prompt::PROGRESS_MAX as u64,
+        )?;
         Ok(prompt::build(&prompt::Input {
             header: self.s.header.as_deref(),
             task: &c.task,
@@ -212,7 +206,7 @@ impl Loop {
     }
 
     /// What the iteration changed; looked at again after a resume.
-    async fn looked(&mut self) -> Result<Arc<Looked>, Error> {
+    pub(crate) async fn looked(&mut self) -> Result<Arc<Looked>, Error> {
         if let Some(looked) = &self.looked {
             return Ok(looked.clone());
         }
@@ -230,126 +224,6 @@ impl Loop {
         });
         self.looked = Some(looked.clone());
         Ok(looked)
-    }
-
-    /// All of them side by side, or one after another with `fail_fast`. Each
-    /// answer is journaled as it comes. Told to stop at once, those at work are
-    /// ended and have not answered.
-    pub(crate) async fn run_gates(&mut self, names: Vec<String>) -> Result<(), Error> {
-        let looked = self.looked().await?;
-        let width = if self.s.rules.fail_fast {
-            1
-        } else {
-            names.len().max(1)
-        };
-        let mut waiting = names.into_iter();
-        let mut at_work = JoinSet::new();
-        loop {
-            while at_work.len() < width
-                && let Some(name) = waiting.next()
-            {
-                let gate = self.s.gates.get(&name).cloned();
-                self.bus.send(&Event::GateStarted { name: name.clone() });
-                at_work.spawn(check(self.gate_call(gate, name, &looked)?));
-            }
-            let joined = tokio::select! {
-                joined = at_work.join_next() => joined,
-                () = self.stopping.force() => {
-                    at_work.shutdown().await;
-                    return Ok(());
-                }
-            };
-            let Some(joined) = joined else { return Ok(()) };
-            let fact = joined
-                .map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
-            let failed =
-                matches!(&fact, Fact::GateAnswered { result, .. } if !result.verdict.passed());
-            self.record(fact)?;
-            if failed && self.s.rules.fail_fast {
-                return Ok(());
-            }
-        }
-    }
-
-    fn gate_call(
-        &self,
-        gate: Option<BoundGate>,
-        name: String,
-        looked: &Arc<Looked>,
-    ) -> Result<GateCall, Error> {
-        let access = gate.as_ref().map(|g| GateAccess {
-            root: self.s.project.ws.root().to_path_buf(),
-            git: self.s.git.clone(),
-            looked: looked.as_ref().clone(),
-            timeout: g.gate.timeout.get(),
-            env: g.gate.env.clone(),
-        });
-        let services = CallServices {
-            gate: access,
-            ..CallServices::plain(&name, &self.bus, &self.stopping)
-        };
-        Ok(GateCall {
-            it: self.iteration(Role::Work, &self.s.agent.name)?,
-            seed: self.seed(),
-            services: Arc::new(services),
-            gate,
-            name,
-        })
-    }
-
-    pub(crate) async fn ask(&mut self, role: Role) -> Result<Option<Fact>, Error> {
-        let began = Instant::now();
-        let looked = self.looked().await?;
-        let places = self.places()?;
-        let seed = self.seed();
-        let asker = if role == Role::Review {
-            &self.s.review
-        } else {
-            &self.s.judge
-        };
-        let Some(asker) = asker else {
-            return Err(Error::Internal("nobody to ask is configured".into()));
-        };
-        let c = self.current()?;
-        let final_text = match c.ended.as_ref().map(|e| &e.outcome) {
-            Some(AgentOutcome::Finished { text }) => text.clone(),
-            _ => String::new(),
-        };
-        let evidence = Evidence {
-            diff: self
-                .s
-                .git
-                .diff(&looked.base, &looked.now, &looked.ignore, asker.max_diff)
-                .await?,
-            files: looked.files.as_ref().clone(),
-            gates: c.gates.clone(),
-            final_text,
-            complaint: None,
-        };
-        let answer = ask::ask(Question {
-            judge: &asker.judge,
-            agent: &asker.agent,
-            it: self.iteration(role, &asker.agent.name)?,
-            evidence,
-            seed: &seed,
-            log: &places.log(&asker.agent.name, agent::suffix(role)),
-            context: &places.context,
-            ws: &self.s.project.ws,
-            bus: &self.bus,
-            stopping: &self.stopping,
-        })
-        .await?;
-        Ok(match answer {
-            Answer::Verdict(verdict, usage) => Some(Fact::Answered {
-                role,
-                verdict,
-                plugin: asker.judge.plugin.digest().to_owned(),
-                usage,
-                millis: began.elapsed().as_millis() as u64,
-            }),
-            Answer::End(end) => Some(Fact::Faulted { end }),
-            Answer::Interrupted => None,
-        })
     }
 
     pub(crate) fn mark(&self, to: TaskState) -> Result<(), Error> {
@@ -473,53 +347,4 @@ pub(crate) fn counts(file: &TaskFile) -> (u32, u32) {
         u32::try_from(done).unwrap_or(u32::MAX),
         u32::try_from(total).unwrap_or(u32::MAX),
     )
-}
-
-/// One gate's call, free of the loop, so that many run side by side.
-struct GateCall {
-    name: String,
-    gate: Option<BoundGate>,
-    it: Iteration,
-    seed: String,
-    services: Arc<CallServices>,
-}
-
-async fn check(call: GateCall) -> Result<Fact, Error> {
-    let began = Instant::now();
-    let (verdict, plugin) = match &call.gate {
-        None => (
-            Verdict::could_not("this gate isn't configured any more"),
-            String::new(),
-        ),
-        Some(g) => {
-            let root = call.services.gate.as_ref().map(|a| a.root.clone());
-            let ctx = call.services.context(&g.bound.config, root, &call.seed);
-            let limit = g.gate.timeout.get() + GATE_SLACK;
-            let verdict =
-                match tokio::time::timeout(limit, g.bound.plugin.check(&ctx, &call.it)).await {
-                    Ok(Ok(verdict)) => verdict,
-                    // Nobody's work can mend a configuration: the run ends, and no attempt is spent on it.
-                    Ok(Err(
-                        e @ PluginError::Refused {
-                            kind: RefusalKind::InvalidConfig,
-                            ..
-                        },
-                    )) => return Err(e.into()),
-                    Ok(Err(e)) => Verdict::could_not(e.to_string()),
-                    Err(_) => Verdict::could_not(format!(
-                        "no answer within {}s; raise `timeout` of this gate",
-                        limit.as_secs()
-                    )),
-                };
-            (verdict, g.bound.plugin.digest().to_owned())
-        }
-    };
-    Ok(Fact::GateAnswered {
-        result: GateResult {
-            name: call.name,
-            verdict,
-        },
-        plugin,
-        millis: began.elapsed().as_millis() as u64,
-    })
 }

@@ -262,7 +262,7 @@ impl Finished<'_> {
 
     fn progress(&self, ws: &Workspace, path: &str, places: &Places) -> Result<(), Error> {
         let attempt = self.attempt_id();
-        let old = tail(ws, path)?;
+        let old = tail(ws, path, 2048)?;
         if old.as_deref().is_some_and(|t| t.contains(attempt)) {
             return Ok(());
         }
@@ -299,22 +299,10 @@ impl Finished<'_> {
     }
 }
 
-/// The last 2 KiB of a text file.
-fn tail(ws: &Workspace, path: &str) -> Result<Option<String>, Error> {
-    use std::io::{Read, Seek, SeekFrom};
-    let mut file = match ws.dir().open(path) {
-        Ok(file) => file.into_std(),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io(path, e)),
-    };
-    let len = file.metadata().map_err(|e| Error::io(path, e))?.len();
-    file.seek(SeekFrom::Start(len.saturating_sub(2048)))
-        .map_err(|e| Error::io(path, e))?;
-    let mut bytes = Vec::new();
-    file.take(2048)
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::io(path, e))?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+/// The end of a text file that grows for ever. It may begin in the midst of a line.
+pub(crate) fn tail(ws: &Workspace, path: &str, max: u64) -> Result<Option<String>, Error> {
+    let bytes = ws.read_end(path, max)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn put(ws: &Workspace, path: &str, value: &Value) -> Result<(), Error> {

@@ -55,6 +55,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Where the task file is, relative to the root.
     pub task_path: String,
+    /// What looks odd in the task file, for people.
+    pub warnings: Vec<String>,
     /// Opens every prompt.
     pub header: Option<String>,
     /// Only this task.
@@ -111,6 +113,7 @@ impl Setup {
             canonicaliser,
             rules,
             task_path,
+            warnings: tasks.warnings().to_vec(),
             header,
             target: options.task,
             project,

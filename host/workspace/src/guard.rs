@@ -6,7 +6,7 @@
 //! [`GuardError::Escapes`], also when the link was put there after a check,
 //! because there is no check that is separate from the opening.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,15 +70,9 @@ impl Workspace {
     /// [`GuardError::TooLarge`] beyond `max` bytes, [`GuardError::NotAFile`]
     /// for a directory, pipe, socket or device (never blocks on one).
     pub fn read(&self, rel: &str, max: u64) -> Result<Option<Vec<u8>>, GuardError> {
-        let path = self.check(rel)?;
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(nonblocking());
-        let file = match self.dir().open_with(&path, &options) {
-            Ok(file) => file,
-            Err(e) if is_absent(&e) => return Ok(None),
-            Err(e) => return Err(self.error("read", rel, e)),
+        let Some((file, len)) = self.open_read(rel)? else {
+            return Ok(None);
         };
-        let len = self.regular(rel, &file)?;
         let too_large = || GuardError::TooLarge {
             path: rel.to_owned(),
             max,
@@ -96,6 +90,22 @@ impl Workspace {
         } else {
             Ok(Some(bytes))
         }
+    }
+
+    /// The last `max` bytes of a file, all of it if it is shorter; `None` if it
+    /// isn't there. For files that grow for ever.
+    ///
+    /// # Errors
+    /// [`GuardError::NotAFile`] as with [`Workspace::read`].
+    pub fn read_end(&self, rel: &str, max: u64) -> Result<Option<Vec<u8>>, GuardError> {
+        let Some((mut file, len)) = self.open_read(rel)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(len.saturating_sub(max)))
+            .and_then(|_| file.take(max).read_to_end(&mut bytes))
+            .map_err(|e| self.error("read", rel, e))?;
+        Ok(Some(bytes))
     }
 
     /// Replaces a file as a whole, or makes it and its parent directories:
@@ -218,6 +228,21 @@ impl Workspace {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// A regular file and its length; `None` if it isn't there.
+    fn open_read(&self, rel: &str) -> Result<Option<(File, u64)>, GuardError> {
+        let path = self.check(rel)?;
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(nonblocking());
+        match self.dir().open_with(&path, &options) {
+            Ok(file) => {
+                let len = self.regular(rel, &file)?;
+                Ok(Some((file, len)))
+            }
+            Err(e) if is_absent(&e) => Ok(None),
+            Err(e) => Err(self.error("read", rel, e)),
+        }
     }
 
     pub(crate) fn check(&self, rel: &str) -> Result<String, GuardError> {

@@ -57,6 +57,9 @@ async fn go(
         no_commit: args.no_commit,
     };
     let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
+    for warning in &setup.warnings {
+        note(&format!("warning: {}: {warning}", setup.task_path));
+    }
     if args.trust && !trust.given {
         trust.give(&project)?;
     }

@@ -1,6 +1,6 @@
 //! Task files: read, chosen from, and edited in place.
 //!
-//! - [`file`]: [`TaskFile`], what the rest of the engine uses
+//! - [`mod@file`]: [`TaskFile`], what the rest of the engine uses
 //! - [`select`]: which task is next, and why none is
 //! - [`error`]: what is wrong with a file, and where
 //! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in

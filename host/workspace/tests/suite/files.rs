@@ -49,6 +49,20 @@ fn a_file_longer_than_the_limit_is_refused_and_one_of_its_length_is_read() {
 }
 
 #[test]
+fn the_end_of_a_file_of_any_length_is_read() {
+    let (_dir, ws) = workspace();
+    ws.write("f", b"12345").unwrap();
+    for (max, end) in [(0, &b""[..]), (2, b"45"), (5, b"12345"), (9, b"12345")] {
+        assert_eq!(ws.read_end("f", max).unwrap().as_deref(), Some(end));
+    }
+    assert_eq!(ws.read_end("nothing", 9).unwrap(), None);
+    assert!(matches!(
+        ws.read_end(".", 9),
+        Err(GuardError::NotAFile { .. })
+    ));
+}
+
+#[test]
 fn the_mode_of_a_replaced_file_is_kept() {
     let (_dir, ws) = workspace();
     for mode in [0o600, 0o755, 0o444, 0o4750] {

@@ -245,3 +245,28 @@ async fn a_pipe_in_a_files_place_does_not_hold_anything_up() {
     let now = repo.snap().await;
     assert_eq!(listing(&repo, &now.tree), ["a.txt"]);
 }
+
+/// git tells by the index's own time whether a file may have been written in
+/// the same tick: a copy that looked younger would hide such a change.
+#[tokio::test]
+async fn a_change_in_the_same_tick_as_the_index_is_not_missed() {
+    let repo = TestRepo::new();
+    repo.sh(&["config", "core.trustctime", "false"]);
+    repo.sh(&["config", "core.checkStat", "minimal"]);
+    let tick = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    let at_tick = |rel: &str| {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(repo.path(rel))
+            .unwrap();
+        file.set_modified(tick).unwrap();
+    };
+    repo.put("b.txt", "aaaa\n");
+    at_tick("b.txt");
+    repo.sh(&["add", "b.txt"]);
+    at_tick(".git/index");
+    repo.put("b.txt", "bbbb\n");
+    at_tick("b.txt");
+    let snap = repo.snap().await;
+    assert_eq!(repo.show(&format!("{}:b.txt", snap.tree)), "bbbb\n");
+}

@@ -161,7 +161,8 @@ fn what_a_failed_turn_says_decides_what_it_was() {
     };
     let login = |m: &str| Outcome::Unauthenticated(m.into());
     let failed = |m: &str| Outcome::Failed(m.into());
-    let make: [(&str, &dyn Fn(&str) -> Outcome); 12] = [
+    type Make<'a> = &'a dyn Fn(&str) -> Outcome;
+    let cases: [(&str, Make); 12] = [
         (
             "exceeded retry limit, last status: 429 Too Many Requests, request id: r",
             &limited,
@@ -193,7 +194,7 @@ fn what_a_failed_turn_says_decides_what_it_was() {
         ("bad request at line 529", &failed),
         ("error on port 4290", &failed),
     ];
-    for (message, expected) in make {
+    for (message, expected) in cases {
         let quoted = serde_json::Value::from(message);
         let tail = format!(
             "{{\"type\":\"error\",\"message\":{quoted}}}\n{{\"type\":\"turn.failed\",\"error\":{{\"message\":{quoted}}}}}\n"

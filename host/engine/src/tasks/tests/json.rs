@@ -151,8 +151,8 @@ fn a_status_is_edited_alone() {
 #[test]
 fn every_escape_is_read_as_json_says() {
     let text = r#"{"stories":[{"id":"\u0041\ud83d\ude00","title":"\"\\\/\b\f\n\r\tx"}]}"#;
-    let want: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json(&text).entries()[0].task.id, "A😀");
+    let want: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(json(text).entries()[0].task.id, "A😀");
     assert_eq!(want["stories"][0]["id"], "A😀");
     for bad in [
         r#"\ud83d"#,

@@ -1,0 +1,225 @@
+//! SIGKILL in each phase: the next run neither repeats what had passed nor skips what hadn't.
+
+use ralph_tests::{LIMIT, Project, below};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// One task, with counters at everything that can be repeated.
+fn counted(agent: &str, gate: &str, judge: &str) -> Project {
+    let with = |name: &str, at_first: &str, then: &str| {
+        format!("n=$(count {name})\nif [ $n = 1 ]; then {at_first}\nfi\n{then}\n")
+    };
+    let p = Project::build()
+        .tasks("PRD.md", "## Tasks\n- [ ] Only thing\n")
+        .agent(&format!(
+            "cat >/dev/null\n{}",
+            with(
+                "agent",
+                &format!("echo work >work.txt; {agent}"),
+                "echo work >work.txt\necho 'EXIT_SIGNAL: true'"
+            )
+        ))
+        .gate("first", "count first >/dev/null\n")
+        .gate("second", &with("second", gate, ":"))
+        .in_loop("fail_fast = true")
+        .toml("[judge]\nenabled = true\nagent = \"wise\"")
+        .other_agent(
+            "wise",
+            &format!(
+                "cat >/dev/null\n{}",
+                with("judge", judge, "echo 'JUDGE_SIGNAL: true'")
+            ),
+        )
+        .ready();
+    p.fifo("here");
+    p
+}
+
+fn kill_and_resume(p: &Project) {
+    let run = p.start(&["run"]);
+    p.hear("here");
+    run.signal(Signal::KILL);
+    assert_eq!(run.wait().code, -1);
+    p.journal();
+    let status = p.status();
+    assert_eq!(status["run"]["alive"], false, "{status}");
+    is_finished_by_the_next_run(p);
+}
+
+fn is_finished_by_the_next_run(p: &Project) {
+    p.run(&["run"]).expect(0);
+    assert_eq!(p.commits(), ["ralph: T1 Only thing"]);
+    assert_eq!(
+        p.git(&["show", "--format=", "--name-only"])
+            .lines()
+            .collect::<Vec<_>>(),
+        ["PRD.md", "work.txt"]
+    );
+    assert_eq!(below(&p.root()), []);
+    let attempts: Vec<_> = p
+        .receipts("T1", "iteration")
+        .iter()
+        .map(|r| r["attempt"].as_u64())
+        .collect();
+    assert!(
+        attempts.iter().all(|a| *a == Some(1)),
+        "a death costs no attempt: {attempts:?}"
+    );
+}
+
+fn counts(p: &Project) -> [usize; 4] {
+    ["agent", "first", "second", "judge"].map(|name| p.count(name))
+}
+
+/// F12, D02, F08
+#[test]
+fn killed_while_the_agent_works_it_is_asked_again_and_the_old_one_is_ended() {
+    let p = counted(
+        "setsid sh -c 'while :; do sleep 1; done' & tell here $$; hang",
+        ":",
+        ":",
+    );
+    kill_and_resume(&p);
+    assert_eq!(counts(&p), [2, 1, 1, 1]);
+    let records = p.receipts("T1", "iteration");
+    assert_eq!(
+        records.len(),
+        2,
+        "the interrupted attempt keeps its records"
+    );
+    assert_eq!(records[0]["result"], "interrupted");
+}
+
+#[test]
+fn killed_while_a_gate_runs_the_agent_and_the_other_gate_are_not_asked_again() {
+    let p = counted(":", "tell here $$; hang", ":");
+    kill_and_resume(&p);
+    assert_eq!(counts(&p), [1, 1, 2, 1]);
+}
+
+#[test]
+fn killed_while_the_judge_thinks_agent_and_gates_are_not_asked_again() {
+    let p = counted(":", ":", "tell here $$; hang");
+    kill_and_resume(&p);
+    assert_eq!(counts(&p), [1, 1, 1, 2]);
+}
+
+/// A hook that is at work when the run is killed. Its name beside the repository, and how it waits.
+fn slow_hook(p: &Project, name: &str) {
+    let side = p.side("");
+    let once = format!(
+        "if [ ! -e {0}/once ]; then touch {0}/once; echo x >{0}/here.fifo; cat {0}/go.fifo; fi",
+        side.display()
+    );
+    hook(p, name, &once);
+    p.fifo("go");
+}
+
+/// As a power cut: the run, and git with it.
+fn kill_all(p: &Project) {
+    let run = p.start(&["run"]);
+    p.hear("here");
+    run.signal(Signal::KILL);
+    run.wait();
+    for left in below(&p.root()) {
+        let pid = Pid::from_raw(left.pid.cast_signed()).unwrap();
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// F16
+#[test]
+fn killed_before_the_commit_nobody_is_asked_again_and_it_is_committed_once() {
+    let p = counted(":", ":", ":");
+    slow_hook(&p, "pre-commit");
+    kill_all(&p);
+    assert_eq!(p.commits(), [""; 0]);
+    is_finished_by_the_next_run(&p);
+    assert_eq!(counts(&p), [1, 1, 1, 1]);
+}
+
+#[test]
+fn killed_after_the_commit_it_is_not_committed_again() {
+    let p = counted(":", ":", ":");
+    slow_hook(&p, "post-commit");
+    kill_all(&p);
+    assert_eq!(p.commits().len(), 1);
+    is_finished_by_the_next_run(&p);
+    assert_eq!(counts(&p), [1, 1, 1, 1]);
+}
+
+#[test]
+fn a_commit_that_git_finished_after_the_run_was_killed_is_found() {
+    let p = counted(":", ":", ":");
+    slow_hook(&p, "pre-commit");
+    let run = p.start(&["run"]);
+    p.hear("here");
+    run.signal(Signal::KILL);
+    run.wait();
+    std::fs::write(p.side("go.fifo"), "go").unwrap();
+    let began = std::time::Instant::now();
+    while p.commits().is_empty() && began.elapsed() < LIMIT {
+        std::thread::yield_now();
+    }
+    is_finished_by_the_next_run(&p);
+    assert_eq!(counts(&p), [1, 1, 1, 1]);
+}
+
+#[test]
+fn killed_between_two_tasks_the_first_is_not_done_again() {
+    let p = Project::build()
+        .agent("cat >/dev/null; n=$(count agent)\nif [ $n = 2 ]; then tell here $$; hang; fi\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.fifo("here");
+    let run = p.start(&["run"]);
+    p.hear("here");
+    run.signal(Signal::KILL);
+    run.wait();
+    p.run(&["run"]).expect(0);
+    assert_eq!(
+        p.commits(),
+        ["ralph: T1 First thing", "ralph: T2 Second thing"]
+    );
+    assert_eq!(p.count("agent"), 3);
+}
+
+#[test]
+fn a_half_written_journal_line_is_cut_off_and_the_run_goes_on() {
+    let p = Project::build().ready();
+    p.run(&["run", "-n", "1"]).expect(1);
+    let whole = p.read(".ralph/journal.jsonl");
+    p.write(
+        ".ralph/journal.jsonl",
+        format!("{whole}{{\"seq\":99,\"at\":\"20"),
+    );
+    p.run(&["run"]).expect(0);
+    assert!(p.read(".ralph/journal.jsonl").starts_with(&whole));
+    p.journal();
+    assert_eq!(p.commits().len(), 2);
+}
+
+#[test]
+fn what_changed_while_no_run_was_on_is_checked_again() {
+    let p = counted(":", ":", "tell here $$; hang");
+    let run = p.start(&["run"]);
+    p.hear("here");
+    run.signal(Signal::KILL);
+    run.wait();
+    p.write("work.txt", "somebody else was here\n");
+    p.run(&["run"])
+        .expect(0)
+        .says("changed since the run was cut off");
+    assert_eq!(
+        counts(&p),
+        [1, 2, 2, 2],
+        "all that had been said of it is asked anew"
+    );
+    assert_eq!(p.commits().len(), 1);
+}
+
+pub fn hook(p: &Project, name: &str, body: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = format!(".git/hooks/{name}");
+    p.write(&path, format!("#!/bin/sh\n{body}\n"));
+    let path = p.root().join(path);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

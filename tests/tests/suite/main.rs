@@ -1,0 +1,27 @@
+//! The built binary, driven as a user would drive it. One file per subject.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod acceptance;
+mod agents;
+mod config;
+mod envelopes;
+mod exit_codes;
+mod gates;
+mod hooks;
+mod kill;
+mod legacy;
+mod lock;
+mod plugins;
+mod quickstart;
+mod signals;
+mod task_files;
+mod task_tamper;
+mod terminal;
+mod trust;
+mod user_work;
