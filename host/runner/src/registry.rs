@@ -114,15 +114,7 @@ impl Registry {
     ) -> Result<Bound, Error> {
         let component = self.component(kind, name).await?;
         let table = self.plugins.get(name);
-        let grants = table.map_or(own, |p| Grants {
-            changes: p.allow.changes,
-            process: p.allow.process.clone(),
-            read: p.allow.read.clone(),
-            write: p.allow.write.clone(),
-            env: p.allow.env.clone(),
-            clock: p.allow.clock,
-            random: p.allow.random,
-        });
+        let grants = grants(table, own);
         let limits = table.map_or_else(Limits::default, |p| Limits {
             time: p.limits.time.get(),
             memory: p.limits.memory.bytes(),
@@ -141,14 +133,18 @@ impl Registry {
     pub async fn gate(&self, gate: &Gate) -> Result<BoundGate, Error> {
         let name = gate.plugin.as_deref().unwrap_or("command");
         let mut config = gate.config.clone();
+        let built_in = match self.plugins.get(name) {
+            Some(table) => table.source.strip_prefix("builtin:"),
+            None => Some(name),
+        };
         let mut grants = Grants {
-            changes: name != "command",
+            changes: matches!(built_in, Some("diff-scope" | "no-secrets")),
             ..Grants::default()
         };
         if !gate.run.is_empty() {
             config.insert("run".into(), json!(gate.run));
         }
-        if name == "command" {
+        if built_in == Some("command") {
             let program = config
                 .get("run")
                 .and_then(|r| r.get(0))
@@ -242,4 +238,25 @@ impl Registry {
         self.bind(Kind::Canonicaliser, name, Grants::default(), Table::new())
             .await
     }
+}
+
+/// What a plugin may do: what its table allows. A built-in one keeps what it
+/// needs for its work, so that a table which only sets its limits takes nothing away.
+fn grants(table: Option<&PluginConfig>, own: Grants) -> Grants {
+    let Some(table) = table else { return own };
+    let allow = &table.allow;
+    let mut grants = Grants {
+        changes: allow.changes,
+        process: allow.process.clone(),
+        read: allow.read.clone(),
+        write: allow.write.clone(),
+        env: allow.env.clone(),
+        clock: allow.clock,
+        random: allow.random,
+    };
+    if table.source.starts_with("builtin:") {
+        grants.changes |= own.changes;
+        grants.process.extend(own.process);
+    }
+    grants
 }

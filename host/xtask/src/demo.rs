@@ -47,6 +47,32 @@ pub fn run() -> Result<ExitCode, String> {
     Ok(ExitCode::from(code.unwrap_or(2)))
 }
 
+/// What the loop is for: the part of a prompt that tells an attempt what the
+/// one before ran into.
+fn show_prompt(project: &Path) {
+    const HEADING: &str = "## What earlier attempts ran into";
+    let attempts = fs::read_dir(project.join(".ralph/context/T2"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let prompts = attempts.map(|attempt| attempt.path().join("prompt.md"));
+    for prompt in prompts {
+        let text = fs::read_to_string(&prompt).unwrap_or_default();
+        let Some(at) = text.find(HEADING) else {
+            continue;
+        };
+        let part = text[at + HEADING.len()..]
+            .split("\n## ")
+            .next()
+            .unwrap_or_default();
+        let shown = prompt.strip_prefix(project).unwrap_or(&prompt).display();
+        eprintln!("\nThe second attempt at T2 was told, in {shown}:");
+        for line in part.trim().lines().take(30) {
+            eprintln!("  | {line}");
+        }
+    }
+}
+
 /// A fresh copy of the example, as a repository with one commit.
 fn project() -> Result<PathBuf, String> {
     let target = paths::root().join("target");
