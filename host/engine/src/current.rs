@@ -28,6 +28,7 @@ impl Current {
             marked: None,
             committed: None,
             refused: None,
+            cut_off: false,
             usage: Usage::default(),
         }
     }
@@ -79,6 +80,7 @@ impl Current {
                 files,
                 file_state,
                 problems,
+                tampered,
             } => {
                 if self.ended.is_none() || self.seen.is_some() {
                     return Err("the agent is not at its end, or its changes were seen");
@@ -89,6 +91,7 @@ impl Current {
                     files: *files,
                     file_state: *file_state,
                     problems: problems.clone(),
+                    tampered: tampered.clone(),
                 });
             }
             Fact::GateAnswered { result, .. } => {

@@ -72,6 +72,10 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
         }
         _ => {}
     }
+    if !seen.tampered.is_empty() {
+        let reason = format!("tampered with {}", seen.tampered.join(", "));
+        return rejected(reason.clone(), vec![note("ralph", &reason)], seen);
+    }
     if let Some(output) = &c.refused {
         let reason = "a git hook refused the commit".to_owned();
         return rejected(
@@ -96,7 +100,8 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
         .filter(|name| !c.gates.iter().any(|g| g.name == **name))
         .cloned()
         .collect();
-    if !missing.is_empty() && !(rules.fail_fast && !failed.is_empty()) {
+    let enough = rules.fail_fast && !failed.is_empty();
+    if !missing.is_empty() && !enough {
         return Standing::Open(Need::Gates(missing));
     }
     if !failed.is_empty() {

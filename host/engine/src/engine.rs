@@ -219,6 +219,7 @@ impl State {
     fn take_up(&mut self) {
         let Some(c) = &mut self.current else { return };
         if c.phase == Phase::Agent && c.ended.is_none() {
+            c.cut_off = true;
             c.ended = Some(AgentEnd {
                 outcome: AgentOutcome::Interrupted,
                 claim: Default::default(),
@@ -280,8 +281,16 @@ impl State {
         let Some(run) = &mut self.run else {
             return bad("no run is on");
         };
-        run.iterations += 1;
+        run.iterations += u32::from(!c.cut_off);
+        let tampered = c.seen.map(|s| s.tampered).unwrap_or_default();
         run.end = match c.ended.map(|e| e.outcome) {
+            _ if !tampered.is_empty() => Some(EndReason::Error {
+                message: format!(
+                    "{} changed while the agent was at work, and could make something run that nobody looked at; \
+                     nothing was committed. Put it back, or, if it is as you want it, run again",
+                    tampered.join(", ")
+                ),
+            }),
             Some(AgentOutcome::Limited { message, resets_at }) => {
                 Some(EndReason::Limited { message, resets_at })
             }

@@ -217,6 +217,10 @@ pub enum Fact {
         file_state: TaskState,
         /// What the agent did to the task file that it may not do. Undone by the host already.
         problems: Vec<String>,
+        /// Files that decide what runs here, changed while the agent was at work:
+        /// git's hooks and configuration, ralph's own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tampered: Vec<String>,
     },
     /// A run is taken up, and somebody changed the workspace since the changes
     /// were seen: they are looked at again, and nothing said of them counts any more.

@@ -127,6 +127,9 @@ pub struct Current {
     pub committed: Option<Option<String>>,
     /// From `CommitRefused`.
     pub refused: Option<String>,
+    /// The host died under it: it is only brought to its end, and is none of the next run's iterations.
+    #[serde(default)]
+    pub cut_off: bool,
     /// Sum over agent, judge and review.
     pub usage: Usage,
 }
@@ -162,6 +165,8 @@ pub struct Seen {
     pub files: u32,
     pub file_state: TaskState,
     pub problems: Vec<String>,
+    #[serde(default)]
+    pub tampered: Vec<String>,
 }
 
 impl State {

@@ -240,6 +240,7 @@ impl World {
                     files: (self.tree - base) as u32,
                     file_state: self.tasks.iter().find(|t| t.0 == task_id).unwrap().1,
                     problems: vec![],
+                    tampered: vec![],
                 }]
             }
             Effect::RunGates(names) => {

@@ -124,7 +124,7 @@ pub(crate) fn check_signatures(
             function!("check": (&types::Iteration,) => Answer<types::Verdict>);
         }
         Kind::Agent => {
-            function!("run": (&types::Iteration, &str) => Answer<agent_driver::Outcome>);
+            function!("run": (&types::Iteration, &str) => Answer<types::Outcome>);
         }
         Kind::AgentDriver => {
             function!("prepare": (&types::Iteration, &str) => Answer<agent_driver::Launch>);

@@ -3,7 +3,7 @@
 use ralph_engine::types as domain;
 
 use crate::bindings::exports::ralph::plugin::{agent_driver as driver, judge};
-use crate::bindings::ralph::plugin::{agent_driver, changes, process, types};
+use crate::bindings::ralph::plugin::{changes, process, types};
 use crate::driver::{Exit, Launch, Reaction};
 use crate::error::{PluginError, RefusalKind, Who};
 use crate::services::{Command, Output, ProcessError};
@@ -205,43 +205,37 @@ impl From<Exit> for driver::Exit {
     }
 }
 
-impl From<driver::Outcome> for domain::AgentOutcome {
-    fn from(outcome: driver::Outcome) -> Self {
+impl From<types::Outcome> for domain::AgentOutcome {
+    fn from(outcome: types::Outcome) -> Self {
         match outcome {
-            driver::Outcome::Finished(text) => domain::AgentOutcome::Finished { text },
-            driver::Outcome::Limited(limit) => domain::AgentOutcome::Limited {
+            types::Outcome::Finished(text) => domain::AgentOutcome::Finished { text },
+            types::Outcome::Limited(limit) => domain::AgentOutcome::Limited {
                 message: limit.message,
                 resets_at: limit.resets_at,
             },
-            driver::Outcome::Unauthenticated(message) => {
+            types::Outcome::Unauthenticated(message) => {
                 domain::AgentOutcome::Unauthenticated { message }
             }
-            driver::Outcome::Failed(message) => domain::AgentOutcome::Failed { message },
-            driver::Outcome::Interrupted => domain::AgentOutcome::Interrupted,
+            types::Outcome::Failed(message) => domain::AgentOutcome::Failed { message },
+            types::Outcome::Interrupted => domain::AgentOutcome::Interrupted,
         }
     }
 }
 
-macro_rules! events {
-    ($($module:ident),*) => {$(
-        impl From<$module::Event> for domain::AgentEvent {
-            fn from(event: $module::Event) -> Self {
-                match event {
-                    $module::Event::Text(text) => domain::AgentEvent::Text(text),
-                    $module::Event::Thinking(text) => domain::AgentEvent::Thinking(text),
-                    $module::Event::ToolUse(text) => domain::AgentEvent::ToolUse(text),
-                    $module::Event::ToolResult(text) => domain::AgentEvent::ToolResult(text),
-                    $module::Event::Usage(usage) => domain::AgentEvent::Usage(domain::Usage {
-                        input_tokens: usage.input_tokens,
-                        output_tokens: usage.output_tokens,
-                        cached_tokens: usage.cached_tokens,
-                        cost_usd: usage.cost_usd,
-                    }),
-                    $module::Event::Notice(text) => domain::AgentEvent::Notice(text),
-                }
-            }
+impl From<types::Event> for domain::AgentEvent {
+    fn from(event: types::Event) -> Self {
+        match event {
+            types::Event::Text(text) => domain::AgentEvent::Text(text),
+            types::Event::Thinking(text) => domain::AgentEvent::Thinking(text),
+            types::Event::ToolUse(text) => domain::AgentEvent::ToolUse(text),
+            types::Event::ToolResult(text) => domain::AgentEvent::ToolResult(text),
+            types::Event::Usage(usage) => domain::AgentEvent::Usage(domain::Usage {
+                input_tokens: usage.input_tokens,
+                output_tokens: usage.output_tokens,
+                cached_tokens: usage.cached_tokens,
+                cost_usd: usage.cost_usd,
+            }),
+            types::Event::Notice(text) => domain::AgentEvent::Notice(text),
         }
-    )*};
+    }
 }
-// What a driver returns and what an agent emits are the same in wit/, two types here.
-events!(driver, agent_driver);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::bindings::ralph::plugin::{agent_driver, changes, config, events, log, process, types};
+use crate::bindings::ralph::plugin::{changes, config, events, log, process, types};
 use crate::limiter::Limiter;
 use crate::log::Log;
 use crate::meter::Meter;
@@ -141,7 +141,7 @@ impl process::Host for State {
 }
 
 impl events::Host for State {
-    fn emit(&mut self, event: agent_driver::Event) -> wasmtime::Result<()> {
+    fn emit(&mut self, event: types::Event) -> wasmtime::Result<()> {
         if event.weight() > self.plugin.limits.output {
             return Err(EventTooLarge.into());
         }

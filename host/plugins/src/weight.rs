@@ -1,7 +1,7 @@
 //! How many bytes a guest gave back, for `limits.output`.
 
 use crate::bindings::exports::ralph::plugin::agent_driver as driver;
-use crate::bindings::ralph::plugin::{agent_driver, types};
+use crate::bindings::ralph::plugin::types;
 
 /// Bytes of every string and byte list, and what each element of a list takes in
 /// the guest's memory at least.
@@ -89,14 +89,27 @@ impl Weight for driver::Reaction {
     }
 }
 
-impl Weight for driver::Outcome {
+impl Weight for types::Event {
     fn weight(&self) -> u64 {
         match self {
-            driver::Outcome::Finished(text)
-            | driver::Outcome::Unauthenticated(text)
-            | driver::Outcome::Failed(text) => text.weight(),
-            driver::Outcome::Limited(limit) => limit.message.weight() + limit.resets_at.weight(),
-            driver::Outcome::Interrupted => 0,
+            types::Event::Text(text)
+            | types::Event::Thinking(text)
+            | types::Event::ToolUse(text)
+            | types::Event::ToolResult(text)
+            | types::Event::Notice(text) => text.weight(),
+            types::Event::Usage(_) => 0,
+        }
+    }
+}
+
+impl Weight for types::Outcome {
+    fn weight(&self) -> u64 {
+        match self {
+            types::Outcome::Finished(text)
+            | types::Outcome::Unauthenticated(text)
+            | types::Outcome::Failed(text) => text.weight(),
+            types::Outcome::Limited(limit) => limit.message.weight() + limit.resets_at.weight(),
+            types::Outcome::Interrupted => 0,
         }
     }
 }
@@ -113,22 +126,3 @@ impl Weight for wasmtime::component::ResourceAny {
         0
     }
 }
-
-macro_rules! events {
-    ($($module:ident),*) => {$(
-        impl Weight for $module::Event {
-            fn weight(&self) -> u64 {
-                match self {
-                    $module::Event::Text(text)
-                    | $module::Event::Thinking(text)
-                    | $module::Event::ToolUse(text)
-                    | $module::Event::ToolResult(text)
-                    | $module::Event::Notice(text) => text.weight(),
-                    $module::Event::Usage(_) => 0,
-                }
-            }
-        }
-    )*};
-}
-// What a driver returns and what an agent emits are the same in wit/, two types here.
-events!(driver, agent_driver);

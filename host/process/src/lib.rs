@@ -37,7 +37,7 @@ pub use env::{NESTING, USUAL, environment};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]
 pub use leftover::reap_leftover;
-pub use run::{RunOutput, run};
+pub use run::{RunOutput, run, run_noted};
 pub use running::{Finished, Running, StdinError};
 pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
 #[cfg(not(target_os = "linux"))]

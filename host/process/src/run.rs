@@ -24,7 +24,20 @@ pub struct RunOutput {
 /// See [`SpawnError`]. A child that fails, is ended by a signal or by a limit
 /// is no error here: see [`RunOutput::finished`].
 pub async fn run(spawn: Spawn, tail: usize) -> Result<RunOutput, SpawnError> {
+    run_noted(spawn, tail, |_, _| {}).await
+}
+
+/// The same; `started` is told pid and start time, for [`crate::reap_leftover`].
+///
+/// # Errors
+/// As for [`run`].
+pub async fn run_noted(
+    spawn: Spawn,
+    tail: usize,
+    started: impl FnOnce(u32, u64) + Send,
+) -> Result<RunOutput, SpawnError> {
     let mut running = start_with_tail(spawn, tail)?;
+    started(running.pid(), running.start_time());
     let mut stdout = Tail::new(tail);
     while let Some(piece) = running.next().await {
         stdout.push(&piece);

@@ -168,12 +168,12 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
             call.agent.name
         ))
     })?;
-    leftover::remember(call.ws, running.pid(), running.start_time());
+    let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
     let mut log = RawLog::open(call.ws, call.log)?;
     let mut usage = Usage::default();
     let fed = feed(call, &mut running, &mut session, &mut log, &mut usage).await;
     let finished = running.finish().await;
-    leftover::forget(call.ws);
+    drop(remembered);
     log.end(&finished.stderr_tail);
     if let Err(e) = fed {
         return Ok(AgentDone {

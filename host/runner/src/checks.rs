@@ -66,7 +66,7 @@ impl Loop {
         looked: &Arc<Looked>,
     ) -> Result<GateCall, Error> {
         let access = gate.as_ref().map(|g| GateAccess {
-            root: self.s.project.ws.root().to_path_buf(),
+            ws: self.s.project.ws.clone(),
             git: self.s.git.clone(),
             looked: looked.as_ref().clone(),
             timeout: g.gate.timeout.get(),
@@ -158,7 +158,11 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
             String::new(),
         ),
         Some(g) => {
-            let root = call.services.gate.as_ref().map(|a| a.root.clone());
+            let root = call
+                .services
+                .gate
+                .as_ref()
+                .map(|a| a.ws.root().to_path_buf());
             let ctx = call.services.context(&g.bound.config, root, &call.seed);
             let limit = g.gate.timeout.get() + GATE_SLACK;
             let verdict =

@@ -19,8 +19,8 @@ use crate::error::Error;
 /// Relative to the project's root.
 pub const PATH: &str = ".ralph/journal.jsonl";
 
-/// A line longer than this is no journal line.
-const LINE_MAX: u64 = 4 * 1024 * 1024;
+/// A line longer than this is no journal line. A selected task stands in one line, with its whole text.
+const LINE_MAX: u64 = 128 << 20;
 
 /// What one line holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ fn fold_from(mut file: File, mut at: Checkpoint, mut state: State) -> Result<Fol
         }
         if line.pop() != Some(b'\n') {
             if read == LINE_MAX {
-                return Err(damaged(at.seq + 1, "the line is longer than 4 MiB"));
+                return Err(damaged(at.seq + 1, "the line is longer than 128 MiB"));
             }
             return Ok(Folded {
                 state,
@@ -214,6 +214,12 @@ impl Journal {
                 fact: fact.clone(),
             };
             let text = serde_json::to_vec(&line).map_err(|e| damaged(line.seq, &e.to_string()))?;
+            if text.len() as u64 >= LINE_MAX {
+                return Err(Error::Usage(format!(
+                    "what is to be recorded has {} MiB, the journal takes 128; shorten the task's text",
+                    text.len() >> 20
+                )));
+            }
             at = Checkpoint {
                 offset: at.offset + text.len() as u64 + 1,
                 seq: line.seq,

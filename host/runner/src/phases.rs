@@ -91,7 +91,13 @@ impl Loop {
         let places = Places::of(&c.task.id, &attempt_id);
         let now = self.s.git.snapshot().await?;
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
-            Some(base) => base.snapshot.clone(),
+            // What decides here what runs is as a person left it before this run, or the
+            // run would have ended; the work is still measured against the older tree.
+            Some(base) => {
+                let mut base = snapshot(&base.snapshot)?;
+                base.protected.clone_from(&now.protected);
+                serde_json::to_value(&base).map_err(|e| Error::Internal(e.to_string()))?
+            }
             None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
         };
         let text = self.prompt(c)?;
@@ -191,9 +197,15 @@ impl Loop {
         let fact = Fact::ChangesSeen {
             now: serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
             tree: now.tree.clone(),
-            files: u32::try_from(changes.files.len()).unwrap_or(u32::MAX),
+            files: u32::try_from(changes.files.iter().filter(|f| is_work(&f.path)).count())
+                .unwrap_or(u32::MAX),
             file_state: claimed.state,
             problems: claimed.problems,
+            tampered: changes
+                .protected
+                .into_iter()
+                .filter(|p| decides(p, self.taken_up))
+                .collect(),
         };
         let files = Arc::new(changes.files);
         self.looked = Some(Arc::new(Looked {
@@ -338,6 +350,22 @@ impl Loop {
             accepted,
         ))
     }
+}
+
+/// Ralph's own records are nobody's work; gates see changes to them all the same.
+fn is_work(path: &str) -> bool {
+    !path.starts_with(".ralph/") && !path.starts_with(".git/")
+}
+
+/// Does this file decide what runs here, and can only the agent have changed it?
+/// Once a person has started again after a death, that person may have mended
+/// the configuration; only hooks stay suspect.
+fn decides(path: &str, taken_up: bool) -> bool {
+    path.starts_with(".git/hooks/")
+        || !taken_up
+            && (path.starts_with(".git/")
+                || path.starts_with(".ralph/PROMPT")
+                || matches!(path, "ralph.toml" | "ralph.lock" | ".ralph/ralph.toml"))
 }
 
 /// Tasks done and in all.

@@ -15,6 +15,8 @@ use crate::project::Project;
 
 /// A component may be this big.
 const ARTEFACT_MAX: u64 = 64 << 20;
+/// What a component gives back that passes a prompt on may be this big.
+const PROMPT_MAX: u64 = 16 << 20;
 
 /// A plugin and the JSON that is its configuration.
 #[derive(Clone)]
@@ -115,12 +117,15 @@ impl Registry {
         let component = self.component(kind, name).await?;
         let table = self.plugins.get(name);
         let grants = grants(table, own);
-        let limits = table.map_or_else(Limits::default, |p| Limits {
-            time: p.limits.time.get(),
-            memory: p.limits.memory.bytes(),
-            output: p.limits.output.bytes(),
-            ..Limits::default()
-        });
+        let limits = table.map_or_else(
+            || own_limits(kind),
+            |p| Limits {
+                time: p.limits.time.get(),
+                memory: p.limits.memory.bytes(),
+                output: p.limits.output.bytes(),
+                ..Limits::default()
+            },
+        );
         let mut merged = table.map(|p| p.config.clone()).unwrap_or_default();
         merged.extend(config);
         Ok(Bound {
@@ -259,4 +264,17 @@ fn grants(table: Option<&PluginConfig>, own: Grants) -> Grants {
         grants.process.extend(own.process);
     }
     grants
+}
+
+/// What a plugin without a table may use. A driver, a judge and a canonicaliser
+/// give back the prompt, which is as long as the task's description makes it.
+fn own_limits(kind: Kind) -> Limits {
+    let limits = Limits::default();
+    match kind {
+        Kind::Gate => limits,
+        _ => Limits {
+            output: PROMPT_MAX,
+            ..limits
+        },
+    }
 }

@@ -103,9 +103,9 @@ impl Loop {
         if !ws.exists(records::IGNORE.0) {
             ws.write_relaxed(records::IGNORE.0, records::IGNORE.1.as_bytes())?;
         }
-        if let Some(pid) = leftover::end(ws) {
+        for pid in leftover::end(ws) {
             bus.notice(format!(
-                "a dead run had left its agent running (pid {pid}); it was ended"
+                "a dead run had left a program running (pid {pid}); it was ended"
             ));
         }
         let file = StateFile::read(ws).unwrap_or_default();

@@ -10,10 +10,11 @@ use ralph_engine::event::Event;
 use ralph_engine::types::{AgentEvent, DiffText, FileChange, Role, Usage};
 use ralph_plugins::{CallContext, Command, Level, Output, ProcessError, Services};
 use ralph_process::{Spawn, SpawnError, Stdin};
-use ralph_workspace::{Git, Snapshot};
+use ralph_workspace::{Git, Snapshot, Workspace};
 
 use crate::bus::Bus;
 use crate::control::Stopping;
+use crate::leftover;
 use crate::rawlog::RawLog;
 
 /// Each stream of a program that a plugin runs is kept to this many bytes, at its end.
@@ -53,8 +54,8 @@ pub struct CallServices {
 /// What a gate may reach, if it is granted.
 #[derive(Clone)]
 pub struct GateAccess {
-    /// The project's root.
-    pub root: PathBuf,
+    /// The guard.
+    pub ws: Workspace,
     /// For diffs.
     pub git: Git,
     /// What changed.
@@ -164,7 +165,7 @@ impl Services for CallServices {
             return Err(ProcessError::Denied("only gates may run programs".into()));
         };
         let program = if command.program.contains('/') {
-            gate.root.join(&command.program).into_os_string()
+            gate.ws.root().join(&command.program).into_os_string()
         } else {
             OsString::from(&command.program)
         };
@@ -177,14 +178,17 @@ impl Services for CallServices {
         let spawn = Spawn {
             program,
             args: command.args.iter().map(OsString::from).collect(),
-            cwd: gate.root.clone(),
+            cwd: gate.ws.root().to_path_buf(),
             env,
             stdin: command.stdin.map_or(Stdin::Empty, Stdin::Bytes),
             timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
             idle_timeout: None,
             grace: Duration::from_secs(2),
         };
-        match ralph_process::run(spawn, OUTPUT_TAIL).await {
+        let mut remembered = None;
+        let started =
+            |pid, start_time| remembered = Some(leftover::remember(&gate.ws, pid, start_time));
+        match ralph_process::run_noted(spawn, OUTPUT_TAIL, started).await {
             Ok(out) => Ok(Output {
                 code: out.finished.code,
                 timed_out: out.finished.ended_by == ralph_process::EndedBy::Timeout,

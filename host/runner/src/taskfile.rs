@@ -1,11 +1,11 @@
 //! The task file around an agent's work: what it may say there, and what is put back.
 //!
 //! An agent may tick its own task, which is a claim. Anything that would make
-//! the loop believe more than was checked is undone: another task ticked, an
-//! open task taken out, a file that can't be read any more. What it had written
+//! the loop believe more than was checked is undone: another task marked, an
+//! open task taken out or renamed by its place, a file that can't be read any more. What it had written
 //! is kept beside the attempt's records.
 
-use ralph_engine::tasks::TaskFile;
+use ralph_engine::tasks::{Entry, TaskFile};
 use ralph_engine::types::TaskState;
 
 use crate::error::Error;
@@ -42,7 +42,11 @@ pub fn after_agent(
         ))
     })?;
     let before = TaskFile::parse(path, &good)?;
-    let bytes = project.ws.read(path, MAX)?;
+    let (bytes, odd) = match project.ws.read(path, MAX) {
+        Ok(bytes) => (bytes, None),
+        // A directory, a link to elsewhere, a pipe.
+        Err(e) => (None, Some(e.to_string())),
+    };
     if bytes.as_deref() == Some(&good) {
         return Ok(Claimed {
             state: state_of(&before, id),
@@ -50,25 +54,29 @@ pub fn after_agent(
         });
     }
     let broken = match &bytes {
-        None => Err("it was deleted".to_owned()),
+        None => Err(odd.clone().unwrap_or_else(|| "it was deleted".to_owned())),
         Some(bytes) => TaskFile::parse(path, bytes)
             .map_err(|e| e.to_string())
             .and_then(|now| {
-                let lost = |e: &&ralph_engine::tasks::Entry| {
-                    e.state != TaskState::Done && now.get(&e.task.id).is_none()
-                };
-                match before.entries().iter().find(lost) {
-                    Some(e) => Err(format!("the open task {} was taken out", e.task.id)),
+                let lost = |e: &&Entry| e.state != TaskState::Done && now.get(&e.task.id).is_none();
+                if let Some(e) = before.entries().iter().find(lost) {
+                    return Err(format!("the open task {} was taken out", e.task.id));
+                }
+                match renumbered(&before, &now) {
+                    Some(id) => Err(format!("{id} is another task now; add new ones at the end")),
                     None => Ok(now),
                 }
             }),
     };
     match broken {
         Err(why) => {
+            let refused = format!("{}/task-file.refused", places.context);
             if let Some(bytes) = &bytes {
-                project
-                    .ws
-                    .write_relaxed(&format!("{}/task-file.refused", places.context), bytes)?;
+                project.ws.write_relaxed(&refused, bytes)?;
+            } else if odd.is_some() {
+                let dir = project.ws.dir();
+                dir.rename(path, dir, &refused)
+                    .map_err(|e| Error::io(path, e))?;
             }
             project.ws.write(path, &good)?;
             let problem = format!(
@@ -91,34 +99,51 @@ fn untick(
     id: &str,
 ) -> Result<Claimed, Error> {
     let state = state_of(&now, id);
-    let ticked = |e: &&ralph_engine::tasks::Entry| {
-        e.task.id != id
-            && e.state == TaskState::Done
-            && before
-                .get(&e.task.id)
-                .is_none_or(|b| b.state != TaskState::Done)
+    // A new task may come with any mark but "done".
+    let was = |e: &Entry| match before.get(&e.task.id) {
+        Some(b) => b.state,
+        None if e.state == TaskState::Done => TaskState::Open,
+        None => e.state,
     };
-    let mut problems = Vec::new();
-    let others: Vec<String> = now
+    let others: Vec<(String, TaskState, TaskState)> = now
         .entries()
         .iter()
-        .filter(ticked)
-        .map(|e| e.task.id.clone())
+        .map(|e| (e.task.id.clone(), was(e), e.state))
+        .filter(|(other, was, is)| other != id && was != is)
         .collect();
     let mut file = now;
-    for other in &others {
-        let to = before.get(other).map_or(TaskState::Open, |e| e.state);
-        let bytes = file.set_state(other, to)?;
+    for (other, was, _) in &others {
+        let bytes = file.set_state(other, *was)?;
         file = TaskFile::parse(path, &bytes)?;
         project.ws.write(path, &bytes)?;
     }
-    if !others.is_empty() {
-        problems.push(format!(
-            "{} had been ticked in {path} without having been worked on; taken back",
-            others.join(", ")
-        ));
-    }
-    Ok(Claimed { state, problems })
+    let problem = |done: bool, what: &str| {
+        let ids: Vec<&str> = others
+            .iter()
+            .filter(|(.., is)| (*is == TaskState::Done) == done)
+            .map(|(id, ..)| id.as_str())
+            .collect();
+        (!ids.is_empty()).then(|| format!("{} {what}; taken back", ids.join(", ")))
+    };
+    let ticked = format!("had been ticked in {path} without having been worked on");
+    let marked = format!("had been marked otherwise in {path}");
+    let problems = [problem(true, &ticked), problem(false, &marked)];
+    Ok(Claimed {
+        state,
+        problems: problems.into_iter().flatten().collect(),
+    })
+}
+
+/// The first task whose id means another one now. A task without an id of its
+/// own is named by its place, so a new one above it would take its name.
+fn renumbered<'a>(before: &'a TaskFile, now: &TaskFile) -> Option<&'a str> {
+    let moved = |b: &&Entry| {
+        let same = |e: &&Entry| e.task.title == b.task.title;
+        let here = now.get(&b.task.id).is_some_and(|e| same(&e));
+        !here && now.entries().iter().any(|e| same(&e))
+    };
+    let first = before.entries().iter().find(moved)?;
+    Some(&first.task.id)
 }
 
 fn state_of(file: &TaskFile, id: &str) -> TaskState {

@@ -6,7 +6,13 @@ use crate::command::{answer, minutes, program, run};
 use crate::paths;
 
 /// What it is on Debian, for advice when apt's lists say nothing.
-const USUAL: [&str; 4] = ["rustc-web", "rust-web-src", "rust-web-llvm", "wasi-libc"];
+const USUAL: [&str; 5] = [
+    "rustc-web",
+    "rust-web-src",
+    "rust-web-llvm",
+    "lld-22",
+    "wasi-libc",
+];
 
 /// The oldest compiler, as minor version of 1.x, that the guests' dependencies take.
 const OLDEST: u32 = 88;
@@ -89,6 +95,14 @@ fn is_offered(name: &str) -> bool {
         .is_some_and(|p| p.contains("Candidate:") && !p.contains("Candidate: (none)"))
 }
 
+/// The linker: rust's own is a link into the package that belongs to the same
+/// LLVM, on which nothing depends.
+fn lld(llvm: &str) -> Option<String> {
+    let depends = answer(&mut program("apt-cache", &["depends", llvm]))?;
+    let mut names = depends.split_ascii_whitespace();
+    names.find_map(|name| Some(format!("lld-{}", name.strip_prefix("llvm-")?)))
+}
+
 /// What to install, from what apt offers.
 fn packages() -> Option<Packages> {
     let listed = answer(&mut program("apt-cache", &["pkgnames", "rustc-1."])).unwrap_or_default();
@@ -108,12 +122,14 @@ fn packages() -> Option<Packages> {
         if offered(&rustc)? < OLDEST || !is_offered(&source) {
             return None;
         }
+        let llvm = format!("rust{infix}-llvm");
         let more = [
-            format!("rust{infix}-llvm"),
-            format!("libstd-rust{infix}-dev-wasm32"),
+            lld(&llvm),
+            Some(llvm),
+            Some(format!("libstd-rust{infix}-dev-wasm32")),
         ];
         let mut others = vec![source, "wasi-libc".to_string()];
-        others.extend(more.into_iter().filter(|name| is_offered(name)));
+        others.extend(more.into_iter().flatten().filter(|name| is_offered(name)));
         Some(Packages { rustc, others })
     })
 }
@@ -130,22 +146,14 @@ pub fn command() -> String {
 pub fn install_rust() -> Result<(), String> {
     apt_get(&["update"])?;
     let packages = packages().ok_or("apt offers no Rust that is new enough, with its sources")?;
-    let names = packages.names();
-    install(&names.split(' ').collect::<Vec<_>>())?;
-    // The linker is a link into a package of LLVM's, which is only suggested.
-    let link = std::fs::read_link("/usr/bin/rust-lld").ok();
-    let lld = link
-        .as_deref()
-        .and_then(|l| l.file_name()?.to_str().map(str::to_string));
-    match lld {
-        Some(lld) if paths::program("rust-lld").is_none() => install(&[&lld]),
-        _ => Ok(()),
-    }
-}
-
-fn install(names: &[&str]) -> Result<(), String> {
     let options = ["install", "--yes", "--no-remove", "--no-install-recommends"];
-    apt_get(&[&options[..], names].concat())
+    let names = packages.names();
+    apt_get(
+        &options
+            .into_iter()
+            .chain(names.split(' '))
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn apt_get(args: &[&str]) -> Result<(), String> {

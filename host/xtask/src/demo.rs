@@ -37,6 +37,7 @@ pub fn run() -> Result<ExitCode, String> {
         &mut git(&project, &["--no-pager", "log", "--oneline"]),
         minutes(1),
     )?;
+    show_prompt(&project);
     eprintln!(
         "\nAll of it in {}. The project: {}",
         steps.took(),

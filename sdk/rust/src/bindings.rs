@@ -1,13 +1,9 @@
 //! What `wit-bindgen` makes of `wit/`: one module for what a plugin imports, and
-//! one per world for what it exports. All of them share one set
-//! of types. Nothing here is for plugin authors.
+//! one per world for what it exports. All of them share one set of types. Nothing
+//! here is for plugin authors.
 //!
 //! A component made with this crate still imports only what it uses: the linker
 //! drops the import functions that nobody calls, and with them their interfaces.
-//!
-//! World `agent-plugin` is in the crate `ralph-plugin-agent`: it *imports* the
-//! interface `agent-driver` for its types. Described in one crate with the world
-//! that exports it, every driver would import it too.
 
 #![allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
 
@@ -23,6 +19,7 @@ pub mod imports {
                 import ralph:plugin/config@0.1.0;
                 import ralph:plugin/changes@0.1.0;
                 import ralph:plugin/process@0.1.0;
+                import ralph:plugin/events@0.1.0;
             }
         ",
         world: "ralph:sdk/imports",
@@ -67,6 +64,25 @@ pub mod agent_driver {
         pub_export_macro: true,
         export_macro_name: "export",
         default_bindings_module: "ralph_plugin::__private::agent_driver",
+    });
+}
+
+/// World `agent-plugin`.
+pub mod agent {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "agent-plugin",
+        with: {
+            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/events@0.1.0": crate::bindings::imports::ralph::plugin::events,
+        },
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "ralph_plugin::__private::agent",
     });
 }
 

@@ -2,9 +2,9 @@
 
 use crate::bindings::agent_driver::exports::ralph::plugin::agent_driver::GuestSession;
 pub use crate::bindings::agent_driver::exports::ralph::plugin::agent_driver::{
-    Ending, Event, Exit, Launch, Limit, Outcome, Reaction, Usage,
+    Ending, Exit, Launch, Reaction,
 };
-use crate::{Error, Iteration};
+use crate::{Error, Event, Iteration, Outcome};
 use std::cell::RefCell;
 
 /// Describes a native agent program: says what to launch and reads what comes

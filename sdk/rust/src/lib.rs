@@ -8,10 +8,9 @@
 //! |------------------------|-------------------|-------------------|
 //! | `gate-plugin`          | [`Gate`]          | [`gate!`]         |
 //! | `agent-driver-plugin`  | [`AgentDriver`]   | [`agent_driver!`] |
+//! | `agent-plugin`         | [`Agent`]         | [`agent!`]        |
 //! | `judge-plugin`         | [`Judge`]         | [`judge!`]        |
 //! | `canonicaliser-plugin` | [`Canonicaliser`] | [`canonicaliser!`]|
-//!
-//! The world `agent-plugin` is in a crate of its own, `ralph-plugin-agent`.
 //!
 //! # A first gate
 //!
@@ -50,8 +49,9 @@
 //! # Testing
 //!
 //! On any target but wasm the functions which ask the host ([`config()`], [`log`],
-//! [`changes`], [`process`]) answer from a [`testing::Host`].
+//! [`changes`], [`process`], [`events`]) answer from a [`testing::Host`].
 
+mod agent;
 mod bindings;
 mod canonicaliser;
 mod config;
@@ -62,6 +62,7 @@ mod types;
 
 pub mod changes;
 pub mod dialect;
+pub mod events;
 pub mod json_lines;
 pub mod limits;
 pub mod lines;
@@ -71,21 +72,20 @@ pub mod process;
 pub mod testing;
 pub mod text;
 
+pub use agent::Agent;
 pub use canonicaliser::Canonicaliser;
 pub use config::{config, parse_config};
-pub use driver::{
-    AgentDriver, Ending, Event, Exit, Launch, Limit, Outcome, PromptBy, Reaction, Sandbox, Session,
-    Usage,
-};
+pub use driver::{AgentDriver, Ending, Exit, Launch, PromptBy, Reaction, Sandbox, Session};
 pub use gate::Gate;
 pub use judge::{Evidence, GateResult, Judge};
 pub use types::{
-    ChangeKind, Error, FileChange, Finding, Iteration, Role, Status, Task, Verdict, message_of,
+    ChangeKind, Error, Event, FileChange, Finding, Iteration, Limit, Outcome, Role, Status, Task,
+    Usage, Verdict, message_of,
 };
 
 /// For the macros of this crate; not for plugin authors.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::bindings::{agent_driver, canonicaliser, gate, imports, judge};
+    pub use crate::bindings::{agent, agent_driver, canonicaliser, gate, imports, judge};
     pub use crate::driver::SessionCell;
 }

@@ -130,15 +130,7 @@ impl Host {
     }
 }
 
-/// What `ralph_plugin_agent::events::emit` comes to.
-#[doc(hidden)]
-pub fn emit(event: Event) {
-    with(|h| h.record.events.push(event));
-}
-
-/// What `ralph_plugin_agent::events::stop_asked` comes to.
-#[doc(hidden)]
-pub fn stop_asked() -> bool {
+pub(crate) fn stop_asked() -> bool {
     with(|h| h.stop_after.is_some_and(|n| h.record.events.len() >= n))
 }
 

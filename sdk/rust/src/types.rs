@@ -2,7 +2,8 @@
 //! types themselves come from `wit/types.wit`, where each field is described.
 
 pub use crate::bindings::imports::ralph::plugin::types::{
-    ChangeKind, FileChange, Finding, Iteration, PluginError as Error, Role, Status, Task, Verdict,
+    ChangeKind, Event, FileChange, Finding, Iteration, Limit, Outcome, PluginError as Error, Role,
+    Status, Task, Usage, Verdict,
 };
 
 impl Verdict {

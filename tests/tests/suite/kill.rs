@@ -91,7 +91,7 @@ fn killed_while_the_agent_works_it_is_asked_again_and_the_old_one_is_ended() {
 
 #[test]
 fn killed_while_a_gate_runs_the_agent_and_the_other_gate_are_not_asked_again() {
-    let p = counted(":", "tell here $$; hang", ":");
+    let p = counted(":", "tell here $$; exec sleep 600", ":");
     kill_and_resume(&p);
     assert_eq!(counts(&p), [1, 1, 2, 1]);
 }
@@ -148,7 +148,7 @@ fn killed_after_the_commit_it_is_not_committed_again() {
 }
 
 #[test]
-fn a_commit_that_git_finished_after_the_run_was_killed_is_found() {
+fn a_git_that_outlives_a_killed_run_does_not_lead_to_two_commits() {
     let p = counted(":", ":", ":");
     slow_hook(&p, "pre-commit");
     let run = p.start(&["run"]);
@@ -157,7 +157,7 @@ fn a_commit_that_git_finished_after_the_run_was_killed_is_found() {
     run.wait();
     std::fs::write(p.side("go.fifo"), "go").unwrap();
     let began = std::time::Instant::now();
-    while p.commits().is_empty() && began.elapsed() < LIMIT {
+    while !below(&p.root()).is_empty() && began.elapsed() < LIMIT {
         std::thread::yield_now();
     }
     is_finished_by_the_next_run(&p);
@@ -214,6 +214,23 @@ fn what_changed_while_no_run_was_on_is_checked_again() {
         "all that had been said of it is asked anew"
     );
     assert_eq!(p.commits().len(), 1);
+}
+
+/// A selected task stands in the journal with its whole text.
+#[test]
+fn a_task_of_5_mib_does_not_make_the_journal_unreadable() {
+    let text = "lorem ipsum dolor ".repeat(5 * (1 << 20) / 18);
+    let tasks = format!(
+        "{{\"userStories\":[{{\"id\":\"A\",\"title\":\"a\",\"passes\":false,\"description\":\"{text}\"}}]}}\n"
+    );
+    let p = Project::build()
+        .tasks("prd.json", tasks)
+        .agent("cat >/dev/null; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.run(&["run"]).expect(0);
+    std::fs::remove_file(p.root().join(".ralph/state.json")).unwrap();
+    assert_eq!(p.status()["last_end"], "complete");
+    p.run(&["run"]).expect(0);
 }
 
 pub fn hook(p: &Project, name: &str, body: &str) {

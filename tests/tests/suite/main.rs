@@ -14,6 +14,7 @@ mod envelopes;
 mod exit_codes;
 mod gates;
 mod hooks;
+mod hostile_agent;
 mod kill;
 mod legacy;
 mod lock;

@@ -131,3 +131,54 @@ fn a_tick_is_a_claim_and_no_verdict() {
         p.read("PRD.md")
     );
 }
+
+/// E11 in Markdown, and in ways that are no text.
+#[test]
+fn a_markdown_task_file_that_the_agent_spoils_comes_back_and_the_work_goes_on() {
+    for spoiling in [
+        ": >PRD.md",
+        "rm PRD.md",
+        "printf '\\377\\376' >PRD.md",
+        "ln -sf /etc/passwd PRD.md",
+        "rm PRD.md; mkfifo PRD.md",
+        "sed -i 's/\\[ \\]/[-]/' PRD.md",
+    ] {
+        let p = Project::build()
+            .agent(&format!(
+                "n=$(count agent)\ncat >/dev/null\necho \"work $n\" >>work.txt\nif [ $n = 1 ]; then {spoiling}; fi\necho 'EXIT_SIGNAL: true'\n"
+            ))
+            .ready();
+        let ran = p.run(&["run"]);
+        assert_eq!(ran.code, 0, "{spoiling}\n{}\n{}", ran.stdout, ran.stderr);
+        let done = ralph_tests::TWO_TASKS.replace("[ ]", "[x]");
+        assert_eq!(p.read("PRD.md"), done, "{spoiling}");
+        assert_eq!(p.commits().len(), 2, "{spoiling}");
+    }
+}
+
+#[test]
+fn a_done_task_that_the_agent_unticks_stays_done() {
+    let p = Project::build()
+        .agent("n=$(count agent)\ncat >/dev/null\necho \"work $n\" >>work.txt\nif [ $n = 2 ]; then sed -i 's/\\[x\\] First/[ ] First/' PRD.md; fi\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.run(&["run"])
+        .expect(0)
+        .says("T1 had been marked otherwise");
+    assert_eq!(
+        p.commits(),
+        ["ralph: T1 First thing", "ralph: T2 Second thing"]
+    );
+}
+
+#[test]
+fn a_task_put_above_the_others_does_not_take_a_name_that_is_in_use() {
+    let p = Project::build()
+        .agent("n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\necho \"work $n\" >>work.txt\nif [ $n = 1 ]; then sed -i 's/^- \\[ \\] First/- [ ] Sneaked in\\n&/' PRD.md; fi\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.run(&["run"]).expect(0).says("T1 is another task now");
+    assert_eq!(
+        p.commits(),
+        ["ralph: T1 First thing", "ralph: T2 Second thing"]
+    );
+    assert!(!p.read("PRD.md").contains("Sneaked"));
+}

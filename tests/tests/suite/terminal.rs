@@ -4,14 +4,14 @@ use std::process::Command;
 
 use ralph_tests::{Live, Project, Ran};
 
-/// Runs the binary on a pseudo-terminal of 100 columns.
+/// Runs the binary on a pseudo-terminal of [`WIDTH`] columns.
 fn on_terminal(p: &Project, args: &str, env: &[(&str, &str)]) -> Ran {
     let inner = p.command(&[]);
     let program = inner.get_program().to_str().unwrap().to_owned();
     let mut script = Command::new("script");
     script
         .arg("-qec")
-        .arg(format!("stty cols 100; exec '{program}' {args}"))
+        .arg(format!("stty cols 100 rows 30; exec '{program}' {args}"))
         .arg("/dev/null")
         .current_dir(p.root())
         .env_clear();
@@ -26,7 +26,10 @@ fn on_terminal(p: &Project, args: &str, env: &[(&str, &str)]) -> Ran {
     Live::start(script, [p.side("screen"), p.side("screen.err")]).wait()
 }
 
-/// What a terminal shows in the end: carriage returns, cursor-up and erasing carried out.
+/// Columns of the terminal.
+const WIDTH: usize = 100;
+
+/// What a terminal shows in the end: line wraps, carriage returns, cursor-up and erasing carried out.
 fn screen(bytes: &str) -> Vec<String> {
     let (mut lines, mut row, mut col) = (vec![Vec::new()], 0usize, 0usize);
     let mut rest = bytes.chars().peekable();
@@ -58,6 +61,10 @@ fn screen(bytes: &str) -> Vec<String> {
                 }
             }
             c => {
+                if col == WIDTH {
+                    (row, col) = (row + 1, 0);
+                    lines.resize(lines.len().max(row + 1), Vec::new());
+                }
                 let line = &mut lines[row];
                 if line.len() <= col {
                     line.resize(col + 1, ' ');

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{RunArgs, StepArgs};
 use crate::out::{Out, note};
-use crate::view::{Live, Plain};
+use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
     let (summary, signal) = go(dir, args.step, args.max_iterations, out).await?;
@@ -64,9 +64,9 @@ async fn go(
         trust.give(&project)?;
     }
     let view: Arc<dyn View> = if out.json || !Live::fits() {
-        Arc::new(Plain::new(out.json))
+        Arc::new(Queued::new(Plain::new(out.json)))
     } else {
-        Arc::new(Live::new())
+        Arc::new(Queued::new(Live::new()))
     };
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));

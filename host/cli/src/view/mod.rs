@@ -3,6 +3,8 @@
 mod live;
 mod model;
 mod plain;
+mod queued;
 
 pub use live::Live;
 pub use plain::Plain;
+pub use queued::Queued;

@@ -8,10 +8,12 @@ use ralph_engine::Fact;
 use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, IterationResult, Phase};
 use ralph_engine::text::{one_line, strip_escapes};
-use ralph_engine::types::{AgentEvent, AgentOutcome, Role, Status, Usage, Verdict};
+use ralph_engine::types::{AgentEvent, AgentOutcome, Finding, Role, Status, Usage, Verdict};
 
 /// Agent lines that a live view shows.
 const RECENT: usize = 3;
+/// Of what a failed check found this many lines are shown, the last ones.
+const FOUND: usize = 6;
 /// A line of text is cut to this many bytes.
 const WIDTH: usize = 160;
 
@@ -167,11 +169,7 @@ impl Model {
             }
             Fact::GateAnswered { result, millis, .. } => {
                 self.gates.0 += 1;
-                vec![verdict_line(
-                    &format!("gate {}", result.name),
-                    &result.verdict,
-                    *millis,
-                )]
+                verdict_lines(&format!("gate {}", result.name), &result.verdict, *millis)
             }
             Fact::Answered {
                 role,
@@ -186,7 +184,7 @@ impl Model {
                 } else {
                     "judge"
                 };
-                vec![verdict_line(who, verdict, *millis)]
+                verdict_lines(who, verdict, *millis)
             }
             Fact::Committed { sha, note } => {
                 let mut lines = Vec::new();
@@ -290,17 +288,43 @@ fn said(tone: Tone, text: String) -> Said {
     Said { tone, text }
 }
 
-fn verdict_line(who: &str, verdict: &Verdict, millis: u64) -> Said {
+/// A verdict in one line; below a failed one the end of what it found.
+fn verdict_lines(who: &str, verdict: &Verdict, millis: u64) -> Vec<Said> {
     let (tone, word) = match verdict.status {
         Status::Pass => (Tone::Good, "pass"),
         Status::Skip => (Tone::Quiet, "skip"),
         Status::Fail => (Tone::Bad, "fail"),
     };
     let summary = one_line(&verdict.summary, WIDTH);
-    said(
-        tone,
-        format!("{who:<18} {word}  {:>6}  {summary}", time(millis)),
-    )
+    let text = format!("{who:<18} {word}  {:>6}  {summary}", time(millis));
+    let mut lines = vec![said(tone, text)];
+    if verdict.status == Status::Fail {
+        let found: Vec<String> = verdict.findings.iter().flat_map(found).collect();
+        let from = found.len().saturating_sub(FOUND);
+        if from > 0 {
+            lines.push(said(Tone::Quiet, format!("  … {from} lines before")));
+        }
+        lines.extend(
+            found[from..]
+                .iter()
+                .map(|l| said(Tone::Quiet, format!("  {l}"))),
+        );
+    }
+    lines
+}
+
+/// A finding's lines.
+fn found(finding: &Finding) -> Vec<String> {
+    let place = match (&finding.path, finding.line) {
+        (Some(path), Some(line)) => format!("{path}:{line}: "),
+        (Some(path), None) => format!("{path}: "),
+        (None, _) => String::new(),
+    };
+    let text = strip_escapes(&finding.message);
+    let lines = text.lines().filter(|l| !l.trim().is_empty());
+    lines
+        .map(|l| format!("{place}{}", one_line(l, WIDTH)))
+        .collect()
 }
 
 fn outcome_words(outcome: &AgentOutcome) -> (Tone, String) {

@@ -42,7 +42,7 @@
 mod edit;
 mod script;
 
-use ralph_plugin_agent::{
+use ralph_plugin::{
     Agent, Error, Event, Iteration, Limit, Outcome, Usage, config, events, message_of,
 };
 use script::{Ending, Script, Step};
@@ -99,7 +99,7 @@ impl Agent for Scripted {
     }
 }
 
-ralph_plugin_agent::agent!(Scripted);
+ralph_plugin::agent!(Scripted);
 
 fn perform(step: &Step, root: &Path, prompt: &str) -> Outcome {
     for line in step.say.lines() {

@@ -1,6 +1,6 @@
 //! The script: what it looks like, and which of its steps fits a call.
 
-use ralph_plugin_agent::{Error, Iteration, Role};
+use ralph_plugin::{Error, Iteration, Role};
 use serde::Deserialize;
 
 /// The whole file.

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::*;
-use ralph_plugin_agent::Role;
-use ralph_plugin_agent::testing::{Host, Record, iteration};
+use ralph_plugin::Role;
+use ralph_plugin::testing::{Host, Record, iteration};
 
 struct Sandbox {
     dir: tempfile::TempDir,
