@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 
 use ralph_engine::fact::{Claim, EndReason, IterationResult, Phase, Rules};
-use ralph_engine::types::{
-    AgentOutcome, GateResult, Role, Status, Task, TaskState, Usage, Verdict,
-};
+use ralph_engine::types::{AgentOutcome, GateResult, Status, Task, TaskState, Usage, Verdict};
 use ralph_engine::{Effect, Fact, State};
 
 /// A deterministic source of choices.

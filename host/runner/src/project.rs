@@ -101,13 +101,19 @@ impl Project {
 
     /// The task file: path, bytes and what they say.
     pub fn tasks(&self) -> Result<(String, Vec<u8>, TaskFile), Error> {
+        let (path, bytes) = self.task_bytes()?;
+        let file = TaskFile::parse(&path, &bytes)?;
+        Ok((path, bytes, file))
+    }
+
+    /// The task file as it is: path and bytes.
+    pub fn task_bytes(&self) -> Result<(String, Vec<u8>), Error> {
         let path = self.task_path()?;
         let bytes = self
             .ws
             .read(&path, TASKS_MAX)?
             .ok_or_else(|| Error::Usage(format!("the task file {path} is gone")))?;
-        let file = TaskFile::parse(&path, &bytes)?;
-        Ok((path, bytes, file))
+        Ok((path, bytes))
     }
 
     /// The text that opens a prompt, if the project has one.

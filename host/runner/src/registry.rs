@@ -73,8 +73,9 @@ impl Registry {
             Some(source) => source.to_owned(),
             None => format!("builtin:{kind}:{name}"),
         };
-        let mut loaded = self.loaded.lock().await;
-        if let Some(component) = loaded.get(&key) {
+        // Not held while loading: a run's components are loaded side by side, and
+        // the host sees to it that none is compiled twice.
+        if let Some(component) = self.loaded.lock().await.get(&key) {
             return Ok(component.clone());
         }
         let component = match source.map(|s| s.strip_prefix("builtin:").ok_or(s)) {
@@ -95,7 +96,7 @@ impl Registry {
                 self.host.load(name, path, &bytes).await?
             }
         };
-        loaded.insert(key, component.clone());
+        self.loaded.lock().await.insert(key, component.clone());
         Ok(component)
     }
 

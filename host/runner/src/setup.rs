@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_config::types::Judge;
+use ralph_config::types::{Gate, Judge};
 use ralph_engine::fact::Rules;
 use ralph_engine::types::Role;
 use ralph_plugins::Host;
@@ -86,14 +86,16 @@ impl Setup {
         let header = project.prompt_header()?;
         let registry = Registry::new(host, &project);
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
-        let agent = registry.agent(name, config.agents.get(name)).await?;
-        let mut gates = BTreeMap::new();
-        for gate in &config.gates {
-            gates.insert(gate.name.clone(), registry.gate(gate).await?);
-        }
-        let judge = asker(&project, &registry, Role::Judge, &config.judge, name).await?;
-        let review = asker(&project, &registry, Role::Review, &config.review, name).await?;
-        let canonicaliser = registry.canonicaliser("text").await?;
+        // Side by side; of several errors, the first in this order is told.
+        let (agent, gates, judge, review, canonicaliser) = tokio::join!(
+            registry.agent(name, config.agents.get(name)),
+            gates(&registry, &config.gates),
+            asker(&project, &registry, Role::Judge, &config.judge, name),
+            asker(&project, &registry, Role::Review, &config.review, name),
+            registry.canonicaliser("text"),
+        );
+        let (agent, gates, judge, review) = (agent?, gates?, judge?, review?);
+        let canonicaliser = canonicaliser?;
         let rules = Rules {
             max_iterations: options.max_iterations.unwrap_or(config.run.max_iterations),
             max_attempts: config.run.max_attempts,
@@ -119,6 +121,14 @@ impl Setup {
             project,
         })
     }
+}
+
+async fn gates(registry: &Registry, tables: &[Gate]) -> Result<BTreeMap<String, BoundGate>, Error> {
+    let mut gates = BTreeMap::new();
+    for gate in tables {
+        gates.insert(gate.name.clone(), registry.gate(gate).await?);
+    }
+    Ok(gates)
 }
 
 async fn asker(

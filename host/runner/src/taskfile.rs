@@ -24,7 +24,7 @@ pub struct Claimed {
 
 /// Keeps a copy from before the agent starts.
 pub fn keep(project: &Project, places: &Places) -> Result<(), Error> {
-    let (_, bytes, _) = project.tasks()?;
+    let (_, bytes) = project.task_bytes()?;
     Ok(project.ws.write_relaxed(&kept(places), &bytes)?)
 }
 
