@@ -45,11 +45,12 @@ pub struct Bare {
     engine: Engine,
     pre: GatePluginPre<State>,
     seen: std::sync::Arc<Seen>,
+    needs_wasi: bool,
 }
 
 struct State {
     seen: std::sync::Arc<Seen>,
-    wasi: WasiCtx,
+    wasi: Option<WasiCtx>,
     table: ResourceTable,
 }
 
@@ -65,7 +66,12 @@ impl Bare {
         changes::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
         process::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
         let pre: InstancePre<State> = linker.instantiate_pre(&component)?;
+        let ty = component.component_type();
+        let needs_wasi = ty
+            .imports(&engine)
+            .any(|(name, _)| name.starts_with("wasi:"));
         Ok(Bare {
+            needs_wasi,
             pre: GatePluginPre::new(pre)?,
             engine,
             seen: std::sync::Arc::new(seen),
@@ -76,7 +82,7 @@ impl Bare {
     pub async fn call(&self, it: &Iteration) -> wasmtime::Result<bool> {
         let state = State {
             seen: self.seen.clone(),
-            wasi: WasiCtxBuilder::new().build(),
+            wasi: self.needs_wasi.then(|| WasiCtxBuilder::new().build()),
             table: ResourceTable::new(),
         };
         let mut store = Store::new(&self.engine, state);
@@ -94,6 +100,8 @@ fn settings(pooling: bool) -> Config {
     config.cranelift_nan_canonicalization(true);
     config.relaxed_simd_deterministic(true);
     config.concurrency_support(false);
+    config.generate_address_map(false);
+    config.native_unwind_info(false);
     if pooling {
         let parts = CALLS * PARTS_PER_CALL;
         let mut pool = PoolingAllocationConfig::new();
@@ -114,7 +122,9 @@ fn settings(pooling: bool) -> Config {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView {
-            ctx: &mut self.wasi,
+            ctx: self
+                .wasi
+                .get_or_insert_with(|| WasiCtxBuilder::new().build()),
             table: &mut self.table,
         }
     }

@@ -1,5 +1,8 @@
-//! One call of a built-in gate: store, instance, call, drop, all warm. Against the
-//! same component in bare wasmtime, and against starting a program.
+//! One call of a gate: store, instance, call, drop, all warm. Against the same
+//! component in bare wasmtime, and against starting a program. Of three gates: one
+//! that takes the diff and has nothing against it, so that the call is all there is
+//! to measure; `no-secrets`, which reads the diff; `diff-scope`, which reads the
+//! list of files.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
@@ -21,6 +24,7 @@ use crate::table::{Compare, Promise, Row, Unit};
 
 /// Measured this many times each.
 const ROUNDS: usize = 300;
+const SET_UP_ROUNDS: usize = 20;
 
 /// Bytes of the diff.
 const DIFF: usize = 64 << 10;
@@ -33,18 +37,91 @@ pub fn rows(_: &Bench) -> Result<Vec<Row>, String> {
         .build()
         .map_err(|e| e.to_string())?;
     let mut rows = Vec::new();
+    let idle = idle()?;
+    rows.extend(of_gate(
+        &runtime,
+        "idle gate",
+        &idle,
+        "{}",
+        Promise::AtLeast(20.0),
+    )?);
     for (name, config) in [
         ("no-secrets", "{}"),
         ("diff-scope", r#"{"allow":["src/**"]}"#),
     ] {
-        rows.extend(of_gate(&runtime, name, config)?);
+        let component =
+            builtin(Kind::Gate, name).ok_or_else(|| format!("there is no gate {name} built in"))?;
+        rows.extend(of_gate(
+            &runtime,
+            name,
+            component,
+            config,
+            Promise::Nothing,
+        )?);
     }
+    rows.push(set_up()?);
     Ok(rows)
 }
 
-fn of_gate(runtime: &Runtime, name: &str, config: &str) -> Result<Vec<Row>, String> {
-    let component =
-        builtin(Kind::Gate, name).ok_or_else(|| format!("there is no gate {name} built in"))?;
+/// What a pool costs at the start.
+fn set_up() -> Result<Row, String> {
+    let host = |pooling| {
+        timed(|| {
+            let options = HostOptions {
+                pooling,
+                ..HostOptions::default()
+            };
+            Host::new(options).map(drop).map_err(|e| e.to_string())
+        })
+    };
+    let mut sides: Vec<Side<'_>> = vec![Box::new(|| host(true)), Box::new(|| host(false))];
+    let measured = interleave(SET_UP_ROUNDS, &mut sides)?;
+    let [pooled, on_demand]: [Samples; 2] = measured
+        .try_into()
+        .map_err(|_| "a side was not measured".to_owned())?;
+    Ok(Row::ratio(
+        "host set-up and end, pooled, on demand",
+        &pooled,
+        &on_demand,
+        Promise::Nothing,
+    ))
+}
+
+/// Takes the diff and says `pass`. The text is that of the tests of `host/plugins`.
+fn idle() -> Result<Vec<u8>, String> {
+    let imports = r#"
+      (import "ralph:plugin/changes@0.1.0" (instance $changes
+        (type $diff-text' (record (field "text" string) (field "omitted-bytes" u64)))
+        (export "diff-text" (type $diff-text (eq $diff-text')))
+        (export "diff" (func (param "max-bytes" u64) (result $diff-text)))))
+      (alias export $changes "diff" (func $diff))
+      (core func $diff (canon lower (func $diff)
+        (memory $memory) (realloc (core func $realloc))))"#;
+    let text = include_str!("../../host/plugins/tests/wat/gate.wat")
+        .replace("{IMPORTS}", imports)
+        .replace(
+            "{WITH}",
+            r#"(with "changes" (instance (export "diff" (func $diff))))"#,
+        )
+        .replace(
+            "{FIELDS}",
+            r#"(import "changes" "diff" (func $diff (param i64 i32)))"#,
+        )
+        .replace("{PAGES}", "1")
+        .replace(
+            "{BODY}",
+            "(call $diff (i64.const -1) (i32.const 128)) (i32.const 16)",
+        );
+    wat::parse_str(&text).map_err(|e| format!("the idle gate: {e}"))
+}
+
+fn of_gate(
+    runtime: &Runtime,
+    name: &str,
+    component: &[u8],
+    config: &str,
+    than_a_program: Promise,
+) -> Result<Vec<Row>, String> {
     let seen = Seen {
         config: config.to_owned(),
         diff: diff(),
@@ -80,7 +157,7 @@ fn of_gate(runtime: &Runtime, name: &str, config: &str) -> Result<Vec<Row>, Stri
         theirs: Some(program.clone()),
         unit: Unit::Seconds,
         compare: Compare::Faster,
-        promise: Promise::AtLeast(20.0),
+        promise: than_a_program,
     };
     let limit = Promise::AtMost(1.5);
     let bare = |how: &str, ours: &Samples, theirs: &Samples| {

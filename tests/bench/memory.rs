@@ -3,7 +3,7 @@
 use crate::Bench;
 use crate::child;
 use crate::scratch::{Plan, RAN, Scratch};
-use crate::stats::{Samples, Side, interleave};
+use crate::stats::Samples;
 use crate::table::{Compare, Promise, Row, Unit};
 
 /// What the agent prints: a little, and much.
@@ -48,13 +48,12 @@ fn row(bench: &Bench, name: &str, print: &str) -> Result<Row, String> {
     let peak =
         |scratch: &Scratch| child::peak_memory(&mut scratch.ralph(&["run", "-n", "1"]), &RAN);
     // Compiles the components, which takes memory once.
-    peak(&little)?;
-    much.run(&["status"], &RAN)?;
-    let mut sides: Vec<Side<'_>> = vec![Box::new(|| peak(&much)), Box::new(|| peak(&little))];
-    let measured = interleave(1, &mut sides)?;
-    let [ours, theirs]: [Samples; 2] = measured
-        .try_into()
-        .map_err(|_| "a side was not measured".to_owned())?;
+    for project in [&little, &much] {
+        project.run(&["doctor"], &[0, 1, 2, 3])?;
+    }
+    let (mut ours, mut theirs) = (Samples::default(), Samples::default());
+    ours.push(peak(&much)?);
+    theirs.push(peak(&little)?);
     Ok(Row {
         name: format!("memory, agent prints 1 GiB {name}, 1 MiB"),
         ours,
