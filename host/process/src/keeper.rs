@@ -91,7 +91,11 @@ pub(crate) fn keep(
         };
         // Walking /proc and waiting on pidfds blocks; it also goes on to its
         // end if this task is dropped with its runtime.
-        let _ = tokio::task::spawn_blocking(move || root.end(grace)).await;
+        let end = tokio::task::spawn_blocking(move || root.end(grace));
+        if let Err(error) = end.await {
+            tracing::error!(%error, "ending an agent's processes failed; only the first is killed");
+            let _ = child.start_kill();
+        }
         let status = known(child.wait().await);
         let _ = told.send(Some(End {
             at: Instant::now(),

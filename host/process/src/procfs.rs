@@ -55,6 +55,13 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
     })
 }
 
+/// This process's session. 0, here as in every `stat`, is one whose leader is
+/// outside of our pid namespace: a container's first process made none.
+/// (`getsid` says 0 then too, which rustix holds for impossible.)
+pub(crate) fn own_session() -> u32 {
+    one(std::process::id()).map_or(0, |own| own.session)
+}
+
 impl Process {
     /// Still there and not dead?
     pub(crate) fn lives(&self) -> bool {

@@ -161,7 +161,7 @@ impl Root {
         // Held, so that a child that is being forked meanwhile isn't taken for a stray.
         let registry = registry();
         let host = std::process::id();
-        let session = rustix::process::getsid(None).map_or(0, |s| s.as_raw_pid() as u32);
+        let session = procfs::own_session();
         let dead = descend(found, purpose, |p| {
             (p.pid == self.pid && p.start == self.start)
                 || (p.parent == host && p.session != session && self.owns(p, &registry))
@@ -307,7 +307,7 @@ pub(crate) fn kill(
 /// what is in our own session to whoever started it.
 fn reap(registry: &mut Registry) {
     let host = std::process::id();
-    let session = rustix::process::getsid(None).map_or(0, |s| s.as_raw_pid() as u32);
+    let session = procfs::own_session();
     let orphans = procfs::all().filter(|p| {
         p.parent == host && p.dead && p.session != session && !registry.roots.contains_key(&p.pid)
     });

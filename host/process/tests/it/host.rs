@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ralph_process::{reap_leftover, start};
+use ralph_process::{Spawn, reap_leftover, start};
 
 use crate::{SECOND, line, lives, sh, within};
 
@@ -169,5 +169,51 @@ fn a_host_with_an_open_input() {
     only_there("a_host_with_an_open_input", async {
         let end = start(sh("cat")).unwrap().finish().await;
         format!("{:?}", end.code)
+    });
+}
+
+/// As in a container: a pid namespace whose first process made no session, so
+/// that ours is none of ours.
+#[test]
+fn a_host_in_a_session_of_another_namespace_ends_its_children() {
+    let exe = std::env::current_exe().unwrap();
+    let test = "a_host_with_a_stubborn_child";
+    let namespace = |program: &std::path::Path| {
+        let mut command = Command::new("unshare");
+        let flags = "--user --map-root-user --pid --fork --mount-proc";
+        command.args(flags.split(' ')).arg(program);
+        command
+    };
+    let there = namespace("true".as_ref()).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        eprintln!("not tested: this system gives no pid namespaces");
+        return;
+    }
+    let output = namespace(&exe)
+        .args(["--exact", &format!("host::{test}"), "--nocapture"])
+        .env(HOST, test)
+        .output()
+        .unwrap();
+    assert_eq!(
+        answer(BufReader::new(&output.stdout[..])),
+        "0 Some(9) false"
+    );
+}
+
+#[test]
+fn a_host_with_a_stubborn_child() {
+    only_there("a_host_with_a_stubborn_child", async {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+        let session = stat.split(' ').nth(5).unwrap().to_string();
+        let script = "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; sleep 600' & sleep 600; sleep 600";
+        let mut running = start(Spawn {
+            grace: Duration::from_millis(100),
+            ..sh(script)
+        })
+        .unwrap();
+        let stray = line(&mut running).await;
+        running.stopper().stop();
+        let end = running.finish().await;
+        format!("{session} {:?} {}", end.signal, lives(&stray))
     });
 }
