@@ -113,7 +113,9 @@ fn settings(pooling: bool) -> Config {
             .max_memories_per_module(MAX_PARTS)
             .max_tables_per_module(MAX_PARTS)
             .table_elements(100_000)
-            .max_unused_warm_slots(CALLS);
+            .max_unused_warm_slots(CALLS)
+            .linear_memory_keep_resident(1 << 20)
+            .table_keep_resident(64 << 10);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }
     config

@@ -10,6 +10,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -40,8 +41,14 @@ const NEW_MAX_AGE: Duration = Duration::from_secs(3600);
 /// Names one component as compiled by one engine.
 pub(crate) type Key = [u8; 32];
 
+/// A larger buffer isn't kept.
+const MAX_SPARE: usize = 4 << 20;
+
 pub(crate) struct Cache {
     dir: PathBuf,
+    /// Buffers to read into: memory that is new to the process costs more than
+    /// the reading, and a start reads several files.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Cache {
@@ -49,7 +56,10 @@ impl Cache {
     /// warning, if it isn't ours alone.
     pub(crate) fn open(dir: &Path) -> Option<Cache> {
         match prepare(dir) {
-            Ok(()) => Some(Cache { dir: dir.into() }),
+            Ok(()) => Some(Cache {
+                dir: dir.into(),
+                spare: Mutex::default(),
+            }),
             Err(error) => {
                 tracing::warn!(
                     "compiled plugins are not kept: {}: {error}; each start compiles them anew",
@@ -62,16 +72,29 @@ impl Cache {
 
     /// The compiled component, if there is a sound file of it.
     pub(crate) fn load(&self, engine: &Engine, key: &Key) -> Option<Component> {
+        let mut bytes = self.spare().pop().unwrap_or_default();
+        let component = self.load_by(&mut bytes, engine, key);
+        if bytes.capacity() <= MAX_SPARE {
+            self.spare().push(bytes);
+        }
+        component
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load_by(&self, bytes: &mut Vec<u8>, engine: &Engine, key: &Key) -> Option<Component> {
         let path = self.path(key);
-        let bytes = match read(&path) {
-            Ok(bytes) => bytes,
+        match read(&path, bytes) {
+            Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             Err(error) => {
                 tracing::info!("{} is not used: {error}", path.display());
                 return None;
             }
         };
-        let Some(code) = verified(&bytes, key) else {
+        let Some(code) = verified(bytes, key) else {
             tracing::info!(
                 "{} is damaged or of something else; compiling anew",
                 path.display()
@@ -201,7 +224,9 @@ fn only_ours(meta: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Puts the content of a file that is ours into `bytes`, in place of what is there.
+fn read(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
+    bytes.clear();
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let meta = file.metadata()?;
@@ -209,9 +234,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a file of ours"));
     }
     only_ours(&meta)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or_default());
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    bytes.reserve(usize::try_from(meta.len()).unwrap_or_default());
+    file.read_to_end(bytes).map(drop)
 }
 
 fn checksum(key: &Key, code: &[u8]) -> [u8; 32] {
@@ -247,13 +271,19 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    fn content(path: &Path) -> io::Result<Vec<u8>> {
+        // What was there before must not stay.
+        let mut bytes = b"of another file".to_vec();
+        read(path, &mut bytes).map(|()| bytes)
+    }
+
     #[test]
     fn only_whole_files_of_the_same_key_are_taken() {
         let (key, other) = ([1; 32], [2; 32]);
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(&dir.path().join("a/b")).unwrap();
         cache.store(&key, b"code");
-        let bytes = read(&cache.path(&key)).unwrap();
+        let bytes = content(&cache.path(&key)).unwrap();
         assert_eq!(verified(&bytes, &key), Some(&b"code"[..]));
         assert_eq!(verified(&bytes, &other), None);
         for end in 0..bytes.len() {
@@ -296,7 +326,7 @@ mod tests {
         let there = |name: &str| dir.path().join(name).exists();
         assert!(!there("old.cwasm") && there("newer.cwasm"));
         assert!(!there(".new-left") && there(".new-now"));
-        assert!(read(&cache.path(&[1; 32])).is_ok());
+        assert!(content(&cache.path(&[1; 32])).is_ok());
     }
 
     #[test]
@@ -306,11 +336,14 @@ mod tests {
         let (key, other) = ([1; 32], [2; 32]);
         cache.store(&key, b"code");
         std::os::unix::fs::symlink(cache.path(&key), cache.path(&other)).unwrap();
-        assert!(read(&cache.path(&other)).is_err());
+        assert!(content(&cache.path(&other)).is_err());
         let writable = fs::Permissions::from_mode(0o620);
         fs::set_permissions(cache.path(&key), writable).unwrap();
-        assert!(read(&cache.path(&key)).is_err());
+        assert!(content(&cache.path(&key)).is_err());
         cache.store(&key, b"code");
-        assert!(read(&cache.path(&key)).is_ok(), "replaced by one of ours");
+        assert!(
+            content(&cache.path(&key)).is_ok(),
+            "replaced by one of ours"
+        );
     }
 }

@@ -70,7 +70,9 @@ fn pool(calls: u32) -> InstanceAllocationStrategy {
         .max_memories_per_module(MAX_PARTS as u32)
         .max_tables_per_module(MAX_PARTS as u32)
         .table_elements(MAX_TABLE_ELEMENTS)
-        .max_unused_warm_slots(calls);
+        .max_unused_warm_slots(calls)
+        .linear_memory_keep_resident(1 << 20)
+        .table_keep_resident(64 << 10);
     InstanceAllocationStrategy::Pooling(pool)
 }
 

@@ -40,22 +40,39 @@ fn build(guest: &Guest) -> Result<(), String> {
         eprintln!("      {} components are up to date", names.len());
         return Ok(());
     }
-    compile(guest)?;
+    let manifest = paths::root().join("plugins/Cargo.toml");
+    compile(guest, &manifest, &paths::guest_target())?;
     put(&names)?;
     let new = whole(sources, &names).ok_or("the components are gone again")?;
     fs::write(&stamp, new).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
-fn compile(guest: &Guest) -> Result<(), String> {
-    let mut command = cargo([
-        "build",
-        "--release",
-        "--manifest-path",
-        "plugins/Cargo.toml",
-    ]);
+/// `cargo xtask guest DIR`: somebody's own component, with the toolchain that is there.
+pub fn build_guest(dir: &str) -> Result<(), String> {
+    let dir = std::path::absolute(dir).map_err(|e| format!("{dir}: {e}"))?;
+    let manifest = dir.join("Cargo.toml");
+    if !manifest.is_file() {
+        return Err(format!(
+            "{}: there is no Cargo.toml; name the folder of a Rust package",
+            dir.display()
+        ));
+    }
+    let guest = guest::toolchain()?;
+    eprintln!("      {}", guest.what);
+    let target = dir.join("target");
+    compile(&guest, &manifest, &target)?;
+    let made = target.join(TARGET).join("release");
+    eprintln!("The component is in {}", made.display());
+    Ok(())
+}
+
+fn compile(guest: &Guest, manifest: &Path, target: &Path) -> Result<(), String> {
+    let mut command = cargo(["build", "--release", "--target", TARGET]);
     command
-        .args(["--target", TARGET, "--target-dir"])
-        .arg(paths::guest_target())
+        .arg("--manifest-path")
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(target)
         .args(&guest.args);
     // What was meant for the host's code does not fit the guests'.
     for name in [

@@ -17,6 +17,8 @@ cargo xtask COMMAND
   setup        find or set up a toolchain for guests, and build the built-in
                components with it; `cargo build` works afterwards
   components   the same
+  guest DIR    build the component of the Rust package in DIR, with the same
+               toolchain, into DIR/target
   demo         set up, build ralph, and watch it work through the tasks of a
                scratch copy of examples/quickstart
   test         set up and run all tests
@@ -37,12 +39,21 @@ fn main() -> ExitCode {
     if rest.iter().any(|arg| arg == "--help" || arg == "-h") && command != "bench" {
         return help();
     }
-    if let Some(arg) = rest.first().filter(|_| command != "bench") {
+    let unknown = match command.as_str() {
+        "bench" => None,
+        "guest" => rest.get(1),
+        _ => rest.first(),
+    };
+    if let Some(arg) = unknown {
         eprintln!("cargo xtask {command}: unknown argument {arg:?}\n\n{HELP}");
         return ExitCode::from(3);
     }
     let done = match command.as_str() {
         "setup" | "components" => components::setup_only(),
+        "guest" => match rest.first() {
+            Some(dir) => components::build_guest(dir),
+            None => Err("which folder? cargo xtask guest DIR".into()),
+        },
         "demo" => return demo::run().unwrap_or_else(failed),
         "test" => verify::test(),
         "bench" => verify::bench(&rest),
