@@ -279,6 +279,35 @@ pub enum Fact {
         /// At once, instead of after this iteration.
         force: bool,
     },
+    /// No new iteration is to start; the one that is on goes to its end.
+    PauseAsked {
+        /// Asked for together with a checkpoint, which views tell apart.
+        #[serde(default)]
+        checkpoint: bool,
+    },
+    /// New iterations may start again.
+    ResumeAsked,
+    /// A person wants the next attempt to know something. Kept until a prompt holds it,
+    /// over restarts too.
+    Injected {
+        /// What.
+        text: String,
+    },
+    /// This many of the injected texts, the oldest, stand in the prompt that was just prepared.
+    Delivered {
+        /// How many.
+        injected: u32,
+    },
+    /// The iteration's records are on disk.
+    Recorded {
+        /// SHA-256 of each file by its short name (`receipts/…`, `context/…`, `log-…`, `attempt`).
+        files: std::collections::BTreeMap<String, String>,
+    },
+    /// Receipts, context and logs of old iterations were removed to save room.
+    Cleaned {
+        /// Of this iteration and all before it.
+        through: u32,
+    },
     /// The run can't go on, through nobody's work: a missing program, git, a
     /// limit met by the judge. The iteration keeps its place for the next run.
     Faulted {

@@ -28,6 +28,9 @@ pub struct State {
     pub base: Option<Base>,
     /// How the last run ended.
     pub last_end: Option<EndReason>,
+    /// What a person said that no prompt held yet, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<String>,
 }
 
 /// What is known of one task from its earlier attempts.
@@ -78,12 +81,22 @@ pub struct Run {
     pub selected: Option<Task>,
     /// Somebody wants it to end.
     pub stop: Option<Stop>,
+    /// Somebody wants no new iteration to start.
+    #[serde(default)]
+    pub pause: Option<Pause>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
     /// Tasks done and in all, as last seen.
     pub done: u32,
     /// See `done`.
     pub total: u32,
+}
+
+/// A wish that no new iteration starts. It ends with the run's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// It came with a checkpoint.
+    pub checkpoint: bool,
 }
 
 /// How urgently a run is to end.

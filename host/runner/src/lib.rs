@@ -3,10 +3,13 @@
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
 //! - [`run`](mod@run) and `phases`: the loop; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
-//! - [`bus`], [`control`]: views, and wishes to stop
+//! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
+//! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
+//! - [`preview`]: what a run would do
 
 mod agent;
 mod ask;
+pub mod audit;
 pub mod bus;
 mod checks;
 pub mod clock;
@@ -14,16 +17,20 @@ pub mod control;
 pub mod error;
 pub mod journal;
 mod leftover;
+mod ledger;
 pub mod names;
 mod phases;
+pub mod preview;
 pub mod project;
 mod rawlog;
 pub mod records;
 pub mod registry;
+pub mod replay;
 pub mod run;
 mod services;
 pub mod setup;
 pub mod status;
+pub mod steer;
 mod taskfile;
 pub mod trust;
 
@@ -31,6 +38,7 @@ pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;
 pub use project::Project;
-pub use run::{Summary, run};
+pub use run::{Begun, Opened, Summary, run};
 pub use setup::{RunOptions, Setup};
+pub use steer::Desk;
 pub use trust::Trust;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, Phase};
 use ralph_engine::state::Stop;
 use ralph_engine::types::Usage;
@@ -20,6 +19,7 @@ use crate::names::Places;
 use crate::records::{self, StateFile};
 use crate::services::Looked;
 use crate::setup::Setup;
+use crate::steer::Desk;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -51,18 +51,64 @@ pub(crate) struct Loop {
     /// The current iteration was begun by a run that died or was stopped.
     pub(crate) taken_up: bool,
     pub(crate) file: StateFile,
-    journal: Journal,
+    pub(crate) desk: Desk,
     accepted: u32,
     usage: Usage,
-    /// Given up when the run is over.
-    _lock: ProjectLock,
+    /// Given up when the run is over; a preview has none.
+    pub(crate) _lock: Option<ProjectLock>,
 }
 
 /// Carries a run out to its end. An error means that it could not start, or
 /// could not even record its end; any other trouble is an [`EndReason`].
 pub async fn run(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Summary, Error> {
-    let mut l = Loop::open(setup, bus, stopping)?;
-    l.start().await?;
+    Opened::new(setup, bus, stopping)?
+        .start()
+        .await?
+        .to_its_end()
+        .await
+}
+
+/// A project that this process has for itself: no other run can be on in it.
+pub struct Opened(Loop);
+
+/// A run that has begun.
+pub struct Begun(Loop);
+
+impl Opened {
+    /// Takes the project's lock and ends what a dead run left running.
+    ///
+    /// # Errors
+    /// Another run is on, or the journal can't be read.
+    pub fn new(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Opened, Error> {
+        Ok(Opened(Loop::open(setup, bus, stopping)?))
+    }
+
+    /// Journals the run's start.
+    ///
+    /// # Errors
+    /// The disk or git refuses.
+    pub async fn start(mut self) -> Result<Begun, Error> {
+        self.0.start().await?;
+        Ok(Begun(self.0))
+    }
+}
+
+impl Begun {
+    /// Where the run is asked and told things.
+    pub fn desk(&self) -> Desk {
+        self.0.desk.clone()
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// Not even its end could be recorded.
+    pub async fn to_its_end(self) -> Result<Summary, Error> {
+        carry_on(self.0).await
+    }
+}
+
+async fn carry_on(mut l: Loop) -> Result<Summary, Error> {
     let run = l
         .state
         .run
@@ -71,6 +117,7 @@ pub async fn run(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Summary, 
         .unwrap_or_default();
     let mut last = (0, (0, 0));
     loop {
+        l.fold_noted()?;
         l.note_stop()?;
         if let Some(run) = &l.state.run {
             last = (run.iterations, (run.done, run.total));
@@ -110,7 +157,7 @@ impl Loop {
         }
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
-        let journal = Journal::open(ws, &folded)?;
+        let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws);
         let taken_up = folded.state.current.is_some();
         Ok(Loop {
             s,
@@ -121,10 +168,32 @@ impl Loop {
             looked: None,
             taken_up,
             file,
-            journal,
+            desk,
             accepted: 0,
             usage: Usage::default(),
-            _lock: lock,
+            _lock: Some(lock),
+        })
+    }
+
+    /// One that only looks: it has no lock and can record nothing.
+    pub(crate) fn aside(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
+        let ws = &s.project.ws;
+        let file = StateFile::read(ws).unwrap_or_default();
+        let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
+        let desk = Desk::new(Journal::closed(folded.at), &bus, ws);
+        Ok(Loop {
+            s,
+            bus,
+            stopping,
+            state: folded.state,
+            lines: folded.recent,
+            looked: None,
+            taken_up: false,
+            file,
+            desk,
+            accepted: 0,
+            usage: Usage::default(),
+            _lock: None,
         })
     }
 
@@ -140,7 +209,7 @@ impl Loop {
             format!(
                 "run-{}-{:04}",
                 clock::compact(),
-                self.journal.checkpoint().seq
+                self.desk.journaled().seq
             )
         });
         self.record(Fact::RunStarted {
@@ -184,12 +253,15 @@ impl Loop {
 
     async fn carry_out(&mut self, effect: Effect) -> Result<(), Error> {
         if let Some(phase) = effect.phase() {
-            self.record(Fact::Started { phase })?;
+            if !self.begin(Fact::Started { phase })? {
+                // Somebody wants something: it may not be what is to be done any more.
+                return Ok(());
+            }
             if matches!(
                 phase,
                 Phase::Agent | Phase::Judge | Phase::Review | Phase::Commit
             ) {
-                self.journal.sync()?;
+                self.sync()?;
             }
         }
         match effect {
@@ -202,14 +274,27 @@ impl Loop {
                 let fact = self.select(target.as_deref())?;
                 self.record(fact)
             }
+            Effect::Pause => {
+                self.sync()?;
+                tokio::select! {
+                    () = self.desk.resumed() => {}
+                    () = self.stopping.any() => {}
+                }
+                Ok(())
+            }
             Effect::Prepare => {
-                let fact = self.prepare().await?;
-                self.record(fact)
+                let shown = self.state.injected.len();
+                let mut facts = vec![self.prepare().await?];
+                if shown > 0 {
+                    let injected = u32::try_from(shown).unwrap_or(u32::MAX);
+                    facts.push(Fact::Delivered { injected });
+                }
+                self.record_all(facts)
             }
             Effect::RunAgent => {
                 let fact = self.run_agent().await?;
                 self.record(fact)?;
-                self.journal.sync()
+                self.sync()
             }
             Effect::ReadChanges => {
                 let fact = self.read_changes().await?;
@@ -221,7 +306,7 @@ impl Loop {
                     return Ok(());
                 };
                 self.record(fact)?;
-                self.journal.sync()
+                self.sync()
             }
             Effect::Mark(to) => {
                 self.mark(to)?;
@@ -232,7 +317,7 @@ impl Loop {
                 self.record(fact)
             }
             Effect::Close(ruling) => {
-                let (fact, accepted) = self.close(&ruling)?;
+                let (facts, accepted) = self.close(&ruling)?;
                 self.usage = self.usage.plus(
                     self.state
                         .current
@@ -242,11 +327,10 @@ impl Loop {
                 );
                 self.accepted += u32::from(accepted);
                 (self.looked, self.taken_up) = (None, false);
-                self.record(fact)?;
-                self.journal.sync()?;
+                self.record_all(facts)?;
+                self.sync()?;
                 self.lines.clear();
-                self.file.update(&self.state, self.journal.checkpoint());
-                self.file.write(&self.s.project.ws)
+                self.save()
             }
         }
     }
@@ -262,26 +346,13 @@ impl Loop {
         }
     }
 
-    /// Into the journal, the state, and before every view.
-    pub(crate) fn record(&mut self, fact: Fact) -> Result<(), Error> {
-        let mut next = self.state.clone();
-        next.apply(&fact)
-            .map_err(|e| Error::Internal(e.to_string()))?;
-        let lines = self.journal.append(std::slice::from_ref(&fact))?;
-        self.state = next;
-        self.lines.extend(lines);
-        self.bus.send(&Event::Fact(fact));
-        Ok(())
-    }
-
     fn end(&mut self, end: &EndReason) -> Result<(), Error> {
         if let Some(run) = &self.state.run {
             self.file.session_id.clone_from(&run.id);
         }
         self.record(Fact::RunEnded { end: end.clone() })?;
-        self.journal.sync()?;
-        self.file.update(&self.state, self.journal.checkpoint());
-        self.file.write(&self.s.project.ws)
+        self.sync()?;
+        self.save()
     }
 
     pub(crate) fn ignore(&self) -> Vec<String> {
