@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn objects_that_are_missing_or_no_commits_are_told_from_commits() {
-        let text = b"aa commit 28\ntree x\n\ns\n\nRalph-Attempt: a\nbb missing\ncc blob 2\nhi\n";
+        let text = b"aa commit 27\ntree x\n\ns\n\nRalph-Attempt: a\nbb missing\ncc blob 2\nhi\n";
         let (found, rest) = one_object(text).unwrap();
         assert_eq!(found, Some(vec!["a".to_owned()]));
         let (missing, rest) = one_object(rest).unwrap();
