@@ -56,6 +56,8 @@ pub struct RunNow {
     pub agent: String,
     /// Is its process alive? If not, `ralph run` takes it up.
     pub alive: bool,
+    /// No new iteration starts until `ralph resume`.
+    pub paused: bool,
     /// The iteration that is on.
     pub iteration: Option<u32>,
     /// Its task.
@@ -97,6 +99,7 @@ pub fn status(project: &Project) -> Result<Status, Error> {
             id: run.id.clone(),
             agent: run.agent.clone(),
             alive,
+            paused: alive && run.pause.is_some(),
             iteration: current.map(|c| c.number),
             task: current.map(|c| c.task.id.clone()),
             phase: current.map(|c| c.phase),

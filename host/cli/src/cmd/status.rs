@@ -33,10 +33,11 @@ pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     }
     match &s.run {
         Some(run) => {
-            let state = if run.alive {
-                "running"
-            } else {
-                "cut off; `ralph run` takes it up"
+            let state = match (run.alive, run.paused, run.iteration) {
+                (false, ..) => "cut off; `ralph run` takes it up",
+                (true, false, _) => "running",
+                (true, true, Some(_)) => "running, pauses after this iteration",
+                (true, true, None) => "paused; `ralph resume` lets it go on",
             };
             let what = match (run.iteration, &run.task, &run.phase) {
                 (Some(n), Some(task), Some(phase)) => {

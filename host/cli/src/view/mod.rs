@@ -7,4 +7,5 @@ mod queued;
 
 pub use live::Live;
 pub use plain::Plain;
+pub use model::time;
 pub use queued::Queued;

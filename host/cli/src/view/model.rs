@@ -200,6 +200,15 @@ impl Model {
                 );
                 lines
             }
+            Fact::PauseAsked { .. } => vec![said(
+                Tone::Quiet,
+                "no new iteration starts until `ralph resume`".into(),
+            )],
+            Fact::ResumeAsked => vec![said(Tone::Quiet, "new iterations may start again".into())],
+            Fact::Injected { text } => vec![said(
+                Tone::Quiet,
+                format!("for the next prompt: {}", one_line(text, WIDTH)),
+            )],
             Fact::CommitRefused { output } => {
                 vec![said(
                     Tone::Bad,
