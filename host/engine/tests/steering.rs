@@ -94,9 +94,7 @@ fn a_run_that_is_taken_up_is_not_paused_any_more() {
 fn only_the_words_a_prompt_held_are_taken_from_the_queue() {
     let mut state = State::default();
     let say = |state: &mut State, text: &str| {
-        state
-            .apply(&Fact::Injected { text: text.into() })
-            .unwrap();
+        state.apply(&Fact::Injected { text: text.into() }).unwrap();
     };
     say(&mut state, "kept from before the run");
     let queued = state.injected.clone();

@@ -110,8 +110,7 @@ impl Caller {
         let mut piece = vec![0; 16 * 1024];
         loop {
             while let Some(frame) = self.frames.next().map_err(|_| CallError::Foreign)? {
-                let said: Value =
-                    serde_json::from_slice(&frame).map_err(|_| CallError::Foreign)?;
+                let said: Value = serde_json::from_slice(&frame).map_err(|_| CallError::Foreign)?;
                 if said["id"] != id {
                     continue;
                 }

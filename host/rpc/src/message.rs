@@ -265,12 +265,27 @@ mod tests {
             ("[]", INVALID_REQUEST),
             ("{}", INVALID_REQUEST),
             (r#"{"method":"echo","id":1}"#, INVALID_REQUEST),
-            (r#"{"jsonrpc":"1.0","method":"echo","id":1}"#, INVALID_REQUEST),
+            (
+                r#"{"jsonrpc":"1.0","method":"echo","id":1}"#,
+                INVALID_REQUEST,
+            ),
             (r#"{"jsonrpc":"2.0","method":5,"id":1}"#, INVALID_REQUEST),
-            (r#"{"jsonrpc":"2.0","method":"echo","id":[]}"#, INVALID_REQUEST),
-            (r#"{"jsonrpc":"2.0","method":"nope","id":1}"#, METHOD_NOT_FOUND),
-            (r#"{"jsonrpc":"2.0","method":"echo","params":3,"id":1}"#, INVALID_PARAMS),
-            (r#"{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}"#, INVALID_PARAMS),
+            (
+                r#"{"jsonrpc":"2.0","method":"echo","id":[]}"#,
+                INVALID_REQUEST,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"nope","id":1}"#,
+                METHOD_NOT_FOUND,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"echo","params":3,"id":1}"#,
+                INVALID_PARAMS,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}"#,
+                INVALID_PARAMS,
+            ),
         ] {
             assert_eq!(say(frame).await["error"]["code"], code, "{frame}");
         }
@@ -279,7 +294,15 @@ mod tests {
     #[tokio::test]
     async fn an_id_is_echoed_as_it_was_written() {
         let client = Arc::new(Client::default());
-        for id in ["1", "null", "\"a\\u00e9\"", "1.50", "123456789012345678901234567890", "-0", "1e3"] {
+        for id in [
+            "1",
+            "null",
+            "\"a\\u00e9\"",
+            "1.50",
+            "123456789012345678901234567890",
+            "-0",
+            "1e3",
+        ] {
             let frame = format!(r#"{{"jsonrpc":"2.0","method":"echo","id":{id}}}"#);
             let reply = handle(&Echo::default(), &client, frame.as_bytes()).await;
             let line = reply.line.unwrap();

@@ -108,7 +108,10 @@ async fn serve(
     let (read, write) = stream.into_split();
     let mut writing = std::pin::pin!(write_all(write, &client, offer.marker()));
     if crowded {
-        let e = RpcError::new(NOT_NOW, format!("{CLIENTS_MAX} clients are connected already"));
+        let e = RpcError::new(
+            NOT_NOW,
+            format!("{CLIENTS_MAX} clients are connected already"),
+        );
         client.outbox.answer(message::failure(None, &e)).await;
         client.outbox.finish();
         writing.await;

@@ -256,7 +256,10 @@ mod tests {
         assert_eq!(fs::metadata(dir.path()).unwrap().mode() & 0o777, 0o700);
         let second = take(dir.path(), "t").await.unwrap_err();
         let me = std::process::id();
-        assert!(matches!(second, SocketError::Live { pid, .. } if pid == me), "{second}");
+        assert!(
+            matches!(second, SocketError::Live { pid, .. } if pid == me),
+            "{second}"
+        );
         drop(socket);
         assert!(!path.exists());
         // One that answers, whoever it is, and holds no lock of ours.

@@ -222,7 +222,9 @@ impl Service for Tui {
             "checkpoint" => {
                 let CheckpointParams { pause } = params.read()?;
                 let sequence = self.at_the_desk(move |d| d.checkpoint(pause)).await?;
-                Ok(json!({ "status": "checkpoint_requested", "sequence": sequence, "pause": pause }))
+                Ok(
+                    json!({ "status": "checkpoint_requested", "sequence": sequence, "pause": pause }),
+                )
             }
             "inject_prompt" => {
                 let InjectParams { prompt } = params.read()?;

@@ -13,8 +13,8 @@ use crate::agent;
 use crate::ask::{self, Answer, Question};
 use crate::error::Error;
 use crate::registry::BoundGate;
-use crate::run::Loop;
 use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
+use crate::run::Loop;
 use crate::services::{ASKED_MAX, CallServices, GateAccess, Looked};
 
 /// A gate may wait for the host this much longer than its programs may take.
@@ -29,11 +29,7 @@ impl Loop {
         let files = ChangesTape {
             files: looked.files.as_ref().clone(),
         };
-        tape::save(
-            &self.s.project.ws,
-            &self.places()?.tape("changes"),
-            &files,
-        );
+        tape::save(&self.s.project.ws, &self.places()?.tape("changes"), &files);
         let width = if self.s.rules.fail_fast {
             1
         } else {

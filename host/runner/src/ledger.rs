@@ -99,10 +99,7 @@ impl Loop {
     pub(crate) fn kept(&self, files: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let places = self.places()?;
         let mut logs = vec![places.log(&self.current()?.agent, "")];
-        for (asker, role) in [
-            (&self.s.judge, Role::Judge),
-            (&self.s.review, Role::Review),
-        ] {
+        for (asker, role) in [(&self.s.judge, Role::Judge), (&self.s.review, Role::Review)] {
             if let Some(asker) = asker {
                 logs.push(places.log(&asker.agent.name, agent::suffix(role)));
             }

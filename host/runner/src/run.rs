@@ -206,11 +206,7 @@ impl Loop {
             ));
         }
         let run = taken_up.unwrap_or_else(|| {
-            format!(
-                "run-{}-{:04}",
-                clock::compact(),
-                self.desk.journaled().seq
-            )
+            format!("run-{}-{:04}", clock::compact(), self.desk.journaled().seq)
         });
         self.record(Fact::RunStarted {
             run,

@@ -186,9 +186,8 @@ impl Desk {
     /// # Errors
     /// No run is on, or the journal can't be written.
     pub fn pause(&self) -> Result<bool, Refused> {
-        let known = self.note(|now| {
-            (now.pause.is_none()).then_some(Fact::PauseAsked { checkpoint: false })
-        })?;
+        let known = self
+            .note(|now| (now.pause.is_none()).then_some(Fact::PauseAsked { checkpoint: false }))?;
         Ok(known.is_some())
     }
 

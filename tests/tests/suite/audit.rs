@@ -43,7 +43,10 @@ fn log_lists_iterations_newest_last_and_by_task() {
     assert_eq!(first["iterations"].as_array().unwrap().len(), 2);
     p.run(&["log"]).expect(0).says("gate failed: g");
     p.run(&["log", "-n", "0"]).expect(3);
-    Project::bare().run(&["log"]).expect(0).says("nothing has run");
+    Project::bare()
+        .run(&["log"])
+        .expect(0)
+        .says("nothing has run");
 }
 
 #[test]
@@ -56,7 +59,10 @@ fn show_tells_everything_of_one_iteration_and_who_accepted_it() {
         4,
         "the claim, two gates, the judge: {s}"
     );
-    assert_eq!(s["outcome"]["text"].as_str().unwrap().trim(), "EXIT_SIGNAL: true");
+    assert_eq!(
+        s["outcome"]["text"].as_str().unwrap().trim(),
+        "EXIT_SIGNAL: true"
+    );
     assert_eq!(s["changed_files"][0]["path"], "work.txt");
     for gate in s["gates"].as_array().unwrap() {
         assert_eq!(gate["status"], "pass");
@@ -64,7 +70,12 @@ fn show_tells_everything_of_one_iteration_and_who_accepted_it() {
     }
     assert_eq!(s["judge"]["status"], "pass");
     assert!(p.exists(s["prompt_path"].as_str().unwrap()), "{s}");
-    assert!(s["prompt_fingerprint"].as_str().unwrap().starts_with("sha256:"));
+    assert!(
+        s["prompt_fingerprint"]
+            .as_str()
+            .unwrap()
+            .starts_with("sha256:")
+    );
     let failed = p.run(&["show", "1"]).expect(0).says("looked 1 times");
     failed.says("rejected");
     p.run(&["show", "9"]).expect(3).says("the last one is 2");
@@ -83,12 +94,12 @@ fn explain_says_why_a_task_is_next_waits_or_is_blocked() {
     let e = result(&p, &["explain"]);
     assert_eq!((&e["id"], &e["next"]), (&"A-1".into(), &true.into()), "{e}");
     let e = result(&p, &["explain", "B-1"]);
+    assert!(e["why"].as_str().unwrap().contains("waits for A-1"), "{e}");
+    let e = result(&p, &["explain", "C-1"]);
     assert!(
-        e["why"].as_str().unwrap().contains("waits for A-1"),
+        e["why"].as_str().unwrap().contains("before it comes A-1"),
         "{e}"
     );
-    let e = result(&p, &["explain", "C-1"]);
-    assert!(e["why"].as_str().unwrap().contains("before it comes A-1"), "{e}");
     p.run(&["run", "-n", "2"]).expect(1);
     let e = result(&p, &["explain", "A-1"]);
     assert_eq!(e["state"], "blocked");
@@ -97,7 +108,10 @@ fn explain_says_why_a_task_is_next_waits_or_is_blocked() {
     let e = result(&p, &["explain"]);
     assert_eq!(e["id"], "C-1");
     assert!(
-        e["why"].as_str().unwrap().contains("B-1 (waits for A-1, which is blocked)"),
+        e["why"]
+            .as_str()
+            .unwrap()
+            .contains("B-1 (waits for A-1, which is blocked)"),
         "{e}"
     );
     let blocked = result(&p, &["blocked"])["blocked"].clone();
@@ -105,7 +119,12 @@ fn explain_says_why_a_task_is_next_waits_or_is_blocked() {
     assert_eq!(blocked[0]["reason"], "gate failed: g");
     assert_eq!(blocked[0]["attempts"], 2);
     assert_eq!(blocked[0]["waiting"], serde_json::json!(["B-1"]));
-    assert!(blocked[0]["suggestion"].as_str().unwrap().contains("ralph show 2"));
+    assert!(
+        blocked[0]["suggestion"]
+            .as_str()
+            .unwrap()
+            .contains("ralph show 2")
+    );
     p.run(&["blocked"]).expect(0).says("what to do");
     p.run(&["explain", "Z"]).expect(3).says("no task `Z`");
 }
@@ -117,7 +136,12 @@ fn a_task_a_person_blocked_is_told_from_one_that_failed() {
         .ready();
     let blocked = result(&p, &["blocked"])["blocked"][0].clone();
     assert_eq!(blocked["iteration"], Value::Null);
-    assert!(blocked["reason"].as_str().unwrap().contains("PRD.md says so"));
+    assert!(
+        blocked["reason"]
+            .as_str()
+            .unwrap()
+            .contains("PRD.md says so")
+    );
     p.run(&["explain", "A-1"]).expect(0).says("PRD.md says so");
 }
 
@@ -136,11 +160,16 @@ fn stats_add_up_by_task_and_by_agent() {
 #[test]
 fn verify_is_clean_after_a_run_and_changes_nothing() {
     let p = twice().ready();
-    p.run(&["verify"]).expect(0).says("nothing has run here yet");
+    p.run(&["verify"])
+        .expect(0)
+        .says("nothing has run here yet");
     p.run(&["run"]).expect(0);
     let before = tree(&p.root());
     let v = result(&p, &["verify"]);
-    assert_eq!((&v["clean"], &v["iterations"], &v["commits"]), (&true.into(), &3.into(), &2.into()));
+    assert_eq!(
+        (&v["clean"], &v["iterations"], &v["commits"]),
+        (&true.into(), &3.into(), &2.into())
+    );
     assert!(v["files"].as_u64().unwrap() > 20, "{v}");
     assert!(before == tree(&p.root()));
 }
@@ -166,7 +195,10 @@ const JOURNAL: &str = ".ralph/journal.jsonl";
 #[test]
 fn verify_finds_a_changed_journal_line() {
     let said = found(|p| swap(p, JOURNAL, "gate failed: g", "gate passed: g"));
-    assert!(said.contains("journal.jsonl, line") && said.contains("the line before"), "{said}");
+    assert!(
+        said.contains("journal.jsonl, line") && said.contains("the line before"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -174,10 +206,20 @@ fn verify_finds_a_journal_line_that_was_taken_out_or_the_last_one_changed() {
     let said = found(|p| {
         let text = p.read(JOURNAL);
         let lines: Vec<_> = text.lines().collect();
-        p.write(JOURNAL, [&lines[..4], &lines[5..]].concat().join("\n") + "\n");
+        p.write(
+            JOURNAL,
+            [&lines[..4], &lines[5..]].concat().join("\n") + "\n",
+        );
     });
     assert!(said.contains("journal.jsonl, line 5"), "{said}");
-    let said = found(|p| swap(p, JOURNAL, "\"reason\":\"complete\"", "\"reason\":\"stopped\""));
+    let said = found(|p| {
+        swap(
+            p,
+            JOURNAL,
+            "\"reason\":\"complete\"",
+            "\"reason\":\"stopped\"",
+        )
+    });
     assert!(said.contains("state.json"), "{said}");
     let said = found(|p| std::fs::remove_file(p.root().join(JOURNAL)).unwrap());
     assert!(said.contains("it is gone"), "{said}");
@@ -193,22 +235,47 @@ fn verify_finds_a_journal_line_that_was_taken_out_or_the_last_one_changed() {
 fn verify_finds_a_changed_missing_or_added_record() {
     let of = |p: &Project, kind: &str, name: &str| {
         let dir = p.root().join(format!(".ralph/{kind}/T1"));
-        let mut attempts: Vec<_> = std::fs::read_dir(dir).unwrap().flatten().map(|e| e.file_name()).collect();
+        let mut attempts: Vec<_> = std::fs::read_dir(dir)
+            .unwrap()
+            .flatten()
+            .map(|e| e.file_name())
+            .collect();
         attempts.sort();
         let attempt = attempts[0].to_str().unwrap().to_owned();
         format!(".ralph/{kind}/T1/{attempt}{name}")
     };
-    let said = found(|p| swap(p, &of(p, "receipts", "/iteration.json"), "rejected", "accepted"));
-    assert!(said.contains("receipts/T1") && said.contains("iteration.json"), "{said}");
-    let said = found(|p| std::fs::remove_file(p.root().join(of(p, "receipts", "/runner.json"))).unwrap());
-    assert!(said.contains("runner.json") && said.contains("gone"), "{said}");
+    let said = found(|p| {
+        swap(
+            p,
+            &of(p, "receipts", "/iteration.json"),
+            "rejected",
+            "accepted",
+        )
+    });
+    assert!(
+        said.contains("receipts/T1") && said.contains("iteration.json"),
+        "{said}"
+    );
+    let said =
+        found(|p| std::fs::remove_file(p.root().join(of(p, "receipts", "/runner.json"))).unwrap());
+    assert!(
+        said.contains("runner.json") && said.contains("gone"),
+        "{said}"
+    );
     let said = found(|p| p.write(&of(p, "receipts", "/gate_09.json"), "{}"));
     assert!(said.contains("gate_09.json"), "{said}");
     let said = found(|p| swap(p, &of(p, "context", "/prompt.md"), "First", "Other"));
     assert!(said.contains("prompt.md"), "{said}");
     let said = found(|p| swap(p, &of(p, "attempts", ""), "rejected", "accepted"));
     assert!(said.contains("attempts/T1"), "{said}");
-    let said = found(|p| swap(p, ".ralph/state.json", "\"iterations\": 3", "\"iterations\": 2"));
+    let said = found(|p| {
+        swap(
+            p,
+            ".ralph/state.json",
+            "\"iterations\": 3",
+            "\"iterations\": 2",
+        )
+    });
     assert!(said.contains("state.json"), "{said}");
     let said = found(|p| swap(p, ".ralph/state.json", "gate failed: g", "all was well"));
     assert!(said.contains("state.json"), "{said}");
@@ -249,7 +316,10 @@ fn killed_in_the_middle_verify_is_clean_before_and_after_the_resume() {
 fn items(replay: &Value) -> Vec<(String, String)> {
     let text = |v: &Value| v.as_str().unwrap().to_owned();
     let items = replay["items"].as_array().unwrap();
-    items.iter().map(|i| (text(&i["what"]), text(&i["outcome"]))).collect()
+    items
+        .iter()
+        .map(|i| (text(&i["what"]), text(&i["outcome"])))
+        .collect()
 }
 
 #[test]
@@ -279,11 +349,23 @@ fn replay_asks_every_component_again_and_runs_no_program() {
 fn replay_notices_a_changed_input_and_says_what_can_not_be_asked_again() {
     let p = twice().ready();
     p.run(&["run"]).expect(0);
-    let log = std::fs::read_dir(p.root().join(".ralph/logs")).unwrap().flatten().next().unwrap();
-    std::fs::write(log.path(), "EXIT_SIGNAL: false\nand more and more and more\n").unwrap();
+    let log = std::fs::read_dir(p.root().join(".ralph/logs"))
+        .unwrap()
+        .flatten()
+        .next()
+        .unwrap();
+    std::fs::write(
+        log.path(),
+        "EXIT_SIGNAL: false\nand more and more and more\n",
+    )
+    .unwrap();
     let name = log.file_name().to_str().unwrap().to_owned();
-    let n = name.split("-iter").nth(1).unwrap()[..4].trim_start_matches('0').to_owned();
-    p.run(&["replay", &n]).expect(1).says("isn't what the journal recorded");
+    let n = name.split("-iter").nth(1).unwrap()[..4]
+        .trim_start_matches('0')
+        .to_owned();
+    p.run(&["replay", &n])
+        .expect(1)
+        .says("isn't what the journal recorded");
 
     let p = Project::build()
         .agent("cat >/dev/null; echo x >>work.txt; echo 'EXIT_SIGNAL: true'; exec sleep 600\n")
@@ -291,7 +373,9 @@ fn replay_notices_a_changed_input_and_says_what_can_not_be_asked_again() {
         .in_loop("max_iterations = 1")
         .ready();
     p.run(&["run"]).expect(1);
-    p.run(&["replay", "1"]).expect(0).says("the host had ended its program");
+    p.run(&["replay", "1"])
+        .expect(0)
+        .says("the host had ended its program");
 }
 
 #[test]
@@ -307,17 +391,32 @@ fn clean_removes_old_records_keeps_the_journal_and_verify_stays_clean() {
         assert_eq!(would[key], did[key], "{key}");
     }
     assert_eq!(did["through"], 2);
-    assert!(p.read(JOURNAL).starts_with(&journal), "the journal is never cut");
+    assert!(
+        p.read(JOURNAL).starts_with(&journal),
+        "the journal is never cut"
+    );
     assert!(!p.exists(".ralph/receipts/T1") && !p.exists(".ralph/context/T1"));
     assert!(p.exists(".ralph/receipts/T2") && p.exists(".ralph/attempts/T1"));
-    let logs: Vec<_> = std::fs::read_dir(p.root().join(".ralph/logs")).unwrap().flatten().collect();
-    assert!(logs.iter().all(|l| l.file_name().to_str().unwrap().contains("iter0003")), "{logs:?}");
+    let logs: Vec<_> = std::fs::read_dir(p.root().join(".ralph/logs"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert!(
+        logs.iter()
+            .all(|l| l.file_name().to_str().unwrap().contains("iter0003")),
+        "{logs:?}"
+    );
     p.journal();
     p.run(&["verify"]).expect(0);
-    p.run(&["clean", "--keep", "1"]).expect(0).says("nothing to remove");
-    p.run(&["clean", "--older-than", "1d"]).expect(0).says("nothing to remove");
+    p.run(&["clean", "--keep", "1"])
+        .expect(0)
+        .says("nothing to remove");
+    p.run(&["clean", "--older-than", "1d"])
+        .expect(0)
+        .says("nothing to remove");
     p.run(&["clean", "--older-than", "soon"]).expect(3);
-    p.run(&["clean", "--keep", "1", "--older-than", "1d"]).expect(3);
+    p.run(&["clean", "--keep", "1", "--older-than", "1d"])
+        .expect(3);
     // What is left of the others stays checked.
     std::fs::remove_dir_all(p.root().join(".ralph/attempts/T1")).unwrap();
     p.run(&["verify"]).expect(1);
@@ -350,7 +449,10 @@ fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
     assert_eq!(d["gates"], serde_json::json!(["g", "scope"]));
     assert_eq!(d["judge"], "wise");
     assert_eq!(d["attempt"], serde_json::json!([1, 3]));
-    let prompt = result(&p, &["prompt"])["prompt"].as_str().unwrap().to_owned();
+    let prompt = result(&p, &["prompt"])["prompt"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(d["prompt_bytes"], prompt.len());
     let same = |t: &ralph_tests::Tree| t.iter().filter(|(k, _)| !k.starts_with("side/")).count();
     assert_eq!(same(&before), same(&tree(p.all())));
@@ -358,9 +460,17 @@ fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
     p.trust();
     p.run(&["run", "-n", "1"]).expect(1);
     // The prompt is the one that is sent.
-    let p2 = result(&p, &["prompt"])["prompt"].as_str().unwrap().to_owned();
-    assert!(p2.contains("looked 1 times") && p2.contains("Attempt 2 of 3"), "{p2}");
-    p.run(&["run", "--dry-run", "--task", "T2"]).expect(0).says("T2 Second thing");
+    let p2 = result(&p, &["prompt"])["prompt"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(
+        p2.contains("looked 1 times") && p2.contains("Attempt 2 of 3"),
+        "{p2}"
+    );
+    p.run(&["run", "--dry-run", "--task", "T2"])
+        .expect(0)
+        .says("T2 Second thing");
     p.run(&["run"]).expect(0);
     assert_eq!(p.noted("prompt.2"), p2);
     p.run(&["run", "--dry-run"]).expect(0).says("all are done");

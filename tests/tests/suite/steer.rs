@@ -100,7 +100,9 @@ fn paused_no_new_iteration_starts_until_it_is_resumed() {
     client.call("subscribe", json!({"events": ["state_change"]}));
     assert_eq!(json_of(&p, &["pause"])["status"], "pause_requested");
     assert_eq!(json_of(&p, &["pause"])["status"], "already_paused");
-    p.run(&["status"]).expect(0).says("pauses after this iteration");
+    p.run(&["status"])
+        .expect(0)
+        .says("pauses after this iteration");
     go(&p);
     client.wait_for("status", &json!("paused"));
     p.run(&["status"]).expect(0).says("paused; `ralph resume`");
@@ -164,7 +166,13 @@ fn stop_lets_the_iteration_come_to_its_end_and_twice_or_now_ends_it_at_once() {
 #[test]
 fn without_a_run_there_is_nothing_to_steer_and_that_is_said() {
     let p = Project::build().ready();
-    for args in [&["stop"][..], &["pause"], &["resume"], &["checkpoint"], &["inject", "x"]] {
+    for args in [
+        &["stop"][..],
+        &["pause"],
+        &["resume"],
+        &["checkpoint"],
+        &["inject", "x"],
+    ] {
         p.run(args).expect(1).says("no run is on in this project");
     }
     p.run(&["ps"]).expect(0).says("no run is on");
@@ -204,7 +212,12 @@ fn injected_words_reach_the_next_prompt_once_and_survive_a_kill() {
         said["result"],
         json!({"status": "prompt_injected", "prompt": "And the step."})
     );
-    for bad in [json!({}), json!({"prompt": " \n"}), json!({"prompt": 5}), json!({"prompt": "x".repeat(20_000)})] {
+    for bad in [
+        json!({}),
+        json!({"prompt": " \n"}),
+        json!({"prompt": 5}),
+        json!({"prompt": "x".repeat(20_000)}),
+    ] {
         assert_eq!(client.call("inject_prompt", bad)["error"]["code"], -32602);
     }
     assert_eq!(status(&p)["pending_prompts"], 2);
@@ -220,7 +233,10 @@ fn injected_words_reach_the_next_prompt_once_and_survive_a_kill() {
     go(&p);
     run.wait().expect(0);
     let second = p.noted("prompt.2");
-    assert!(second.contains("Mind the gap.") && second.contains("And the step."), "{second}");
+    assert!(
+        second.contains("Mind the gap.") && second.contains("And the step."),
+        "{second}"
+    );
     assert!(!p.noted("prompt.3").contains("Mind the gap."));
     assert_eq!(p.facts("delivered").len(), 1);
     p.run(&["verify"]).expect(0);
@@ -278,7 +294,11 @@ fn what_is_no_socket_in_its_place_is_refused_before_anything_happens() {
 fn memory(run: &Live) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
     let line = text.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    line.split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse::<u64>()
+        .unwrap()
 }
 
 /// E05, E08, G02
@@ -291,19 +311,29 @@ fn garbage_endless_lines_vanishing_and_deaf_clients_neither_stall_nor_grow_the_r
 
     let mut garbage = Client::of(&p);
     garbage.send("\u{0}\u{1}not json\n{\"jsonrpc\":\"2.0\"}\n[]\n\n{\"jsonrpc\":\"2.0\",\"method\":\"nope\",\"id\":\"x\"}\n");
-    let codes: Vec<_> = (0..4).map(|_| garbage.line().unwrap()["error"]["code"].clone()).collect();
+    let codes: Vec<_> = (0..4)
+        .map(|_| garbage.line().unwrap()["error"]["code"].clone())
+        .collect();
     assert_eq!(codes, [-32700, -32600, -32600, -32601]);
-    assert!(garbage.call("get_status", json!({}))["result"].is_object(), "it lives on");
+    assert!(
+        garbage.call("get_status", json!({}))["result"].is_object(),
+        "it lives on"
+    );
 
     // 100 MB without an end: it is told, and closed; whatever else it writes goes nowhere.
     let endless = UnixStream::connect(socket(&p)).unwrap();
     let mut writing = endless.try_clone().unwrap();
     let piece = vec![b'x'; 1 << 20];
-    let written = (0..100).take_while(|_| writing.write_all(&piece).is_ok()).count();
+    let written = (0..100)
+        .take_while(|_| writing.write_all(&piece).is_ok())
+        .count();
     assert!(written < 100);
     let mut said = Vec::new();
     let _ = (&endless).read_to_end(&mut said);
-    assert!(String::from_utf8_lossy(&said).contains("-32600"), "{said:?}");
+    assert!(
+        String::from_utf8_lossy(&said).contains("-32600"),
+        "{said:?}"
+    );
 
     // Asks without ever reading, and goes away in the midst of a line.
     let deaf = UnixStream::connect(socket(&p)).unwrap();
@@ -323,7 +353,10 @@ fn garbage_endless_lines_vanishing_and_deaf_clients_neither_stall_nor_grow_the_r
 
     let after = memory(&run);
     assert!(after < before + 48 * 1024, "{before} KiB, then {after} KiB");
-    assert_eq!(garbage.call("get_status", json!({}))["result"]["status"], "running");
+    assert_eq!(
+        garbage.call("get_status", json!({}))["result"]["status"],
+        "running"
+    );
     go(&p);
     p.hear("here");
     go(&p);
@@ -343,7 +376,10 @@ fn output_comes_live_and_a_client_that_comes_late_is_shown_the_newest() {
     p.hear("here");
     let mut client = Client::of(&p);
     let said = client.call("subscribe", json!({"events": ["state_change", "output"]}));
-    assert_eq!(said["result"]["subscribed"], json!(["output", "state_change"]));
+    assert_eq!(
+        said["result"]["subscribed"],
+        json!(["output", "state_change"])
+    );
     let bad = client.call("subscribe", json!({"events": ["output", "nothing"]}));
     assert_eq!(bad["error"]["code"], -32602);
     go(&p);

@@ -130,7 +130,10 @@ pub fn show(dir: &Path, args: &IterationArgs, out: &Out) -> Result<ExitCode, Err
         field("problem", &clean(problem));
     }
     field("tampered", &s.tampered.join(", "));
-    field("git hook", &clean(s.hook_refused.as_deref().unwrap_or_default()));
+    field(
+        "git hook",
+        &clean(s.hook_refused.as_deref().unwrap_or_default()),
+    );
     if let Some(files) = s.files {
         out.text(format!("changed      {files} files"));
     }
@@ -151,7 +154,10 @@ pub fn show(dir: &Path, args: &IterationArgs, out: &Out) -> Result<ExitCode, Err
     } else if let Some(outcome) = &s.outcome {
         let value = serde_json::to_value(outcome).unwrap_or_default();
         let word = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
-        field("outcome", &format!("{} {}", word("type"), clean(&word("message"))));
+        field(
+            "outcome",
+            &format!("{} {}", word("type"), clean(&word("message"))),
+        );
     }
     Ok(out.done(0, &s))
 }

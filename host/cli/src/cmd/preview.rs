@@ -18,7 +18,9 @@ async fn setup(dir: &Path, options: RunOptions) -> Result<Setup, Error> {
     }
     let trust = Trust::of(&project)?;
     if !trust.given {
-        note("note: this project's configuration isn't trusted yet; a run would ask for that first (`ralph trust`)");
+        note(
+            "note: this project's configuration isn't trusted yet; a run would ask for that first (`ralph trust`)",
+        );
     }
     patiently(Setup::new(project, super::host()?, options)).await
 }
@@ -38,7 +40,11 @@ pub async fn dry_run(
     let p = preview::preview(setup(dir, options).await?)?;
     match (&p.task, &p.title, p.attempt) {
         (Some(id), Some(title), Some((attempt, of))) => {
-            let how = if p.taken_up { ", taken up where it was cut off" } else { "" };
+            let how = if p.taken_up {
+                ", taken up where it was cut off"
+            } else {
+                ""
+            };
             out.text(format!(
                 "task     {id} {} (attempt {attempt} of {of}{how})",
                 one_line(title, 100)
@@ -75,7 +81,11 @@ pub async fn dry_run(
     out.text(format!(
         "limits   {} iterations{}",
         p.max_iterations,
-        if p.commit { "" } else { "; nothing is committed" }
+        if p.commit {
+            ""
+        } else {
+            "; nothing is committed"
+        }
     ));
     if let Some(pid) = p.running {
         out.text(format!("a run is on here already (process {pid})"));

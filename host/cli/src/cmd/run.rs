@@ -104,7 +104,9 @@ async fn steered(
         }
         // A home that can't be written is no reason not to work.
         Err(e) => {
-            note(&format!("warning: this run can't be steered from elsewhere: {e}"));
+            note(&format!(
+                "warning: this run can't be steered from elsewhere: {e}"
+            ));
             None
         }
     };

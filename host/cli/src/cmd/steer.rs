@@ -79,7 +79,10 @@ async fn ask(dir: &Path, method: &str, params: Value) -> Result<Value, Error> {
             )),
             None => Error::Steer("no run is on in this project".into()),
         },
-        CallError::Refused { code: -32602, message } => Error::Usage(message),
+        CallError::Refused {
+            code: -32602,
+            message,
+        } => Error::Usage(message),
         e => Error::Steer(e.to_string()),
     };
     let mut caller = Caller::of(ws.root()).await.map_err(told)?;

@@ -142,10 +142,13 @@ fn why(path: &str, file: &TaskFile, entry: &Entry, next: bool, records: &[Record
     match entry.state {
         TaskState::Done => match records.iter().rev().find(|r| accepted(r)) {
             Some(r) => {
-                let commit = r
-                    .commit()
-                    .map_or_else(String::new, |c| format!(", commit {}", c.get(..10).unwrap_or(c)));
-                format!("{id} is done: accepted in iteration {}{commit}", r.current.number)
+                let commit = r.commit().map_or_else(String::new, |c| {
+                    format!(", commit {}", c.get(..10).unwrap_or(c))
+                });
+                format!(
+                    "{id} is done: accepted in iteration {}{commit}",
+                    r.current.number
+                )
             }
             None => format!("{id} is done: {path} says so; no iteration of ralph's did it"),
         },
@@ -156,7 +159,9 @@ fn why(path: &str, file: &TaskFile, entry: &Entry, next: bool, records: &[Record
                 r.current.number,
                 r.end.as_ref().map_or("", |e| e.reason.as_str())
             ),
-            None => format!("{id} is blocked: {path} says so; no iteration of ralph's came to that"),
+            None => {
+                format!("{id} is blocked: {path} says so; no iteration of ralph's came to that")
+            }
         },
         TaskState::InProgress => {
             format!("{id} is marked as in progress in {path}; it isn't taken up while it is")

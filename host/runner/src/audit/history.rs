@@ -215,8 +215,14 @@ impl Folder {
         if let Fact::Cleaned { through } = &line.fact {
             self.cleaned = self.cleaned.max(*through);
         }
-        let (Some((current, run)), Fact::IterationEnded { result, reason, progress }) =
-            (ended, &line.fact)
+        let (
+            Some((current, run)),
+            Fact::IterationEnded {
+                result,
+                reason,
+                progress,
+            },
+        ) = (ended, &line.fact)
         else {
             self.recent.push(line);
             return Ok(Some(Step::Line));

@@ -48,10 +48,14 @@ pub fn after(record: &Record, task_file: &str) -> String {
         Some(AgentOutcome::Failed { .. }) => format!(
             "look at the agent's log (`ralph show {number}`) and at `ralph doctor`, {again}"
         ),
-        _ if seen.is_some_and(|s| s.files == 0) => format!(
-            "it may be done already, or not say what to change: sharpen the task, {again}"
-        ),
-        _ if record.end.as_ref().is_some_and(|e| e.result == IterationResult::Rejected) => {
+        _ if seen.is_some_and(|s| s.files == 0) => {
+            format!("it may be done already, or not say what to change: sharpen the task, {again}")
+        }
+        _ if record
+            .end
+            .as_ref()
+            .is_some_and(|e| e.result == IterationResult::Rejected) =>
+        {
             format!("see what it lacked (`ralph show {number}`), sharpen the task, {again}")
         }
         _ => format!("see `ralph show {number}`, {again}"),

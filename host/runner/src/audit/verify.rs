@@ -104,7 +104,11 @@ fn read_journal(
     let mut wanted = checkpoint.filter(|(at, _)| at.offset > 0);
     let Some(mut folder) = Folder::open(ws)? else {
         if let Some((at, _)) = wanted {
-            let what = format!("it is gone; {} has seen {} lines of it", records::STATE, at.seq);
+            let what = format!(
+                "it is gone; {} has seen {} lines of it",
+                records::STATE,
+                at.seq
+            );
             found.problem(journal::PATH, what);
         } else {
             found.notes.push("nothing has run here yet".into());
@@ -137,7 +141,10 @@ fn read_journal(
                 );
                 found.problem(records::STATE, what);
             } else if !alike(&state, &folder.state) {
-                let what = format!("its state isn't what the journal's first {} lines give", at.seq);
+                let what = format!(
+                    "its state isn't what the journal's first {} lines give",
+                    at.seq
+                );
                 found.problem(records::STATE, what);
             }
         }
@@ -255,7 +262,10 @@ async fn look_up_commits(ws: &Workspace, left: &[Left], found: &mut Verify) -> R
         match answer {
             None => found.problem(place, "the repository has no such commit"),
             Some(values) if values.iter().any(|v| v == attempt) => {}
-            Some(_) => found.problem(place, format!("it doesn't say that it is of attempt {attempt}")),
+            Some(_) => found.problem(
+                place,
+                format!("it doesn't say that it is of attempt {attempt}"),
+            ),
         }
     }
     Ok(())

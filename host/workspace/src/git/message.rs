@@ -52,7 +52,10 @@ impl Git {
     ///
     /// # Errors
     /// An id that is none, and what git says.
-    pub async fn attempts_of(&self, commits: &[String]) -> Result<Vec<Option<Vec<String>>>, GitError> {
+    pub async fn attempts_of(
+        &self,
+        commits: &[String],
+    ) -> Result<Vec<Option<Vec<String>>>, GitError> {
         let mut all = Vec::with_capacity(commits.len());
         for some in commits.chunks(CHUNK) {
             let mut list = String::new();
@@ -61,7 +64,9 @@ impl Git {
                 list.push_str(oid);
                 list.push('\n');
             }
-            let cmd = Cmd::read("cat-file").arg("--batch").stdin(list.into_bytes());
+            let cmd = Cmd::read("cat-file")
+                .arg("--batch")
+                .stdin(list.into_bytes());
             let out = self.runner().run(cmd).await?.ok()?;
             let mut rest = out.as_slice();
             for _ in some {
@@ -131,6 +136,7 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
