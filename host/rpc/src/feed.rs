@@ -35,9 +35,38 @@ pub struct Feed {
 struct Inner {
     clients: Vec<Weak<Client>>,
     recent: VecDeque<String>,
-    ring: VecDeque<(u64, &'static str, Arc<str>)>,
+    ring: VecDeque<Item>,
     sequence: u64,
     shown: Map<String, Value>,
+}
+
+/// An event, not yet made into text: most are never asked for.
+struct Item {
+    number: u64,
+    name: &'static str,
+    at: Arc<str>,
+    data: Data,
+}
+
+enum Data {
+    Line(String),
+    State(Map<String, Value>),
+}
+
+impl Item {
+    fn line(&self) -> Arc<str> {
+        let data = match &self.data {
+            Data::Line(line) => json!({ "line": line }),
+            Data::State(changed) => json!(changed),
+        };
+        let params = json!({
+            "type": self.name,
+            "timestamp": &*self.at,
+            "seq": self.number,
+            "data": data,
+        });
+        notification("event", &params).into()
+    }
 }
 
 impl Feed {
@@ -69,9 +98,9 @@ impl Feed {
         let inner = self.lock();
         client.wants().extend(names.iter().cloned());
         let Some(since) = since else { return };
-        for (number, name, line) in &inner.ring {
-            if *number > since && wanted(client, name) {
-                client.outbox.event(line);
+        for item in &inner.ring {
+            if item.number > since && wanted(client, item.name) {
+                client.outbox.event(&item.line());
             }
         }
     }
@@ -88,7 +117,8 @@ impl Feed {
             .collect();
         if !changed.is_empty() {
             inner.shown = now;
-            inner.send("state_change", Value::Object(changed));
+            let at = clock::now().into();
+            inner.send("state_change", at, Data::State(changed));
         }
     }
 
@@ -106,37 +136,47 @@ impl Feed {
             AgentEvent::ToolResult(_) | AgentEvent::Usage(_) => return,
         };
         let clean = strip_escapes(text);
+        let lines: Vec<&str> = clean.lines().collect();
+        let at: Arc<str> = clock::now().into();
         let mut inner = self.lock();
-        for line in clean.lines() {
-            let line = head(&format!("{who}{mark}{line}"), LINE_MAX);
+        // Of a flood that nobody listens to only the end is ever shown.
+        let from = match inner.clients().any(|c| wanted(&c, "output")) {
+            true => 0,
+            false => lines.len().saturating_sub(RING),
+        };
+        inner.sequence += from as u64;
+        for line in &lines[from..] {
+            let line = format!("{who}{mark}{}", head(line, LINE_MAX));
             if inner.recent.len() == RECENT {
                 inner.recent.pop_front();
             }
             inner.recent.push_back(line.clone());
-            inner.send("output", json!({ "line": line }));
+            inner.send("output", at.clone(), Data::Line(line));
         }
     }
 }
 
 impl Inner {
-    fn send(&mut self, name: &'static str, data: Value) {
+    fn clients(&self) -> impl Iterator<Item = Arc<Client>> {
+        self.clients.iter().filter_map(Weak::upgrade)
+    }
+
+    fn send(&mut self, name: &'static str, at: Arc<str>, data: Data) {
         self.sequence += 1;
-        let params = json!({
-            "type": name,
-            "timestamp": clock::now(),
-            "seq": self.sequence,
-            "data": data,
-        });
-        let line: Arc<str> = notification("event", &params).into();
-        for client in self.clients.iter().filter_map(Weak::upgrade) {
-            if wanted(&client, name) {
-                client.outbox.event(&line);
-            }
+        let item = Item {
+            number: self.sequence,
+            name,
+            at,
+            data,
+        };
+        let mut line = None;
+        for client in self.clients().filter(|c| wanted(c, name)) {
+            client.outbox.event(line.get_or_insert_with(|| item.line()));
         }
         if self.ring.len() == RING {
             self.ring.pop_front();
         }
-        self.ring.push_back((self.sequence, name, line));
+        self.ring.push_back(item);
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Status {
     pub iterations: u32,
     /// Iterations in a row without progress.
     pub no_progress: u32,
+    /// Texts a person gave that wait for the next prompt.
+    pub injected: usize,
     /// Tokens and money over the life of the project.
     pub usage: Usage,
 }
@@ -108,6 +110,7 @@ pub fn status(project: &Project) -> Result<Status, Error> {
         last,
         iterations: state.iterations,
         no_progress: state.no_progress,
+        injected: state.injected.len(),
         usage: state.usage,
     })
 }

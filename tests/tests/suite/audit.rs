@@ -19,7 +19,7 @@ fn twice() -> Builder {
             "g",
             "n=$(count g)\necho \"looked $n times\"\n[ $n -gt 1 ]\n",
         )
-        .toml("[judge]\nenabled = true\nagent = \"wise\"\n[[gates]]\nname = \"scope\"\nplugin = \"diff-scope\"\nconfig = { allow = [\"work.txt\"] }")
+        .toml("[judge]\nenabled = true\nagent = \"wise\"\n[[gates]]\nname = \"scope\"\nplugin = \"diff-scope\"\nconfig = { allow = [\"work.txt\"] }\n[[gates]]\nname = \"secrets\"\nplugin = \"no-secrets\"")
         .other_agent("wise", "cat >/dev/null; echo 'It is met.'; echo 'JUDGE_SIGNAL: true'\n")
 }
 
@@ -56,8 +56,8 @@ fn show_tells_everything_of_one_iteration_and_who_accepted_it() {
     let s = result(&p, &["show", "2"]);
     assert_eq!(
         s["accepted_by"].as_array().unwrap().len(),
-        4,
-        "the claim, two gates, the judge: {s}"
+        5,
+        "the claim, three gates, the judge: {s}"
     );
     assert_eq!(
         s["outcome"]["text"].as_str().unwrap().trim(),
@@ -333,7 +333,13 @@ fn replay_asks_every_component_again_and_runs_no_program() {
         let items = items(&r);
         assert!(items.iter().all(|(_, outcome)| outcome == "same"), "{r:#}");
         let names: Vec<_> = items.iter().map(|(what, _)| what.as_str()).collect();
-        for what in ["prompt fingerprint", "agent fake", "gate g", "gate scope"] {
+        for what in [
+            "prompt fingerprint",
+            "agent fake",
+            "gate g",
+            "gate scope",
+            "gate secrets",
+        ] {
             assert!(names.contains(&what), "{names:?}");
         }
         assert_eq!(names.contains(&"judge, question 1"), n != "1", "{names:?}");
@@ -446,7 +452,7 @@ fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
     let before = tree(p.all());
     let d = result(&p, &["run", "--dry-run"]);
     assert_eq!((&d["task"], &d["agent"]), (&"T1".into(), &"fake".into()));
-    assert_eq!(d["gates"], serde_json::json!(["g", "scope"]));
+    assert_eq!(d["gates"], serde_json::json!(["g", "scope", "secrets"]));
     assert_eq!(d["judge"], "wise");
     assert_eq!(d["attempt"], serde_json::json!([1, 3]));
     let prompt = result(&p, &["prompt"])["prompt"]

@@ -291,6 +291,36 @@ fn what_is_no_socket_in_its_place_is_refused_before_anything_happens() {
     assert_eq!(std::fs::read(socket(&p)).unwrap(), b"mine");
 }
 
+/// F10
+#[test]
+fn a_path_too_long_for_a_socket_has_a_shorter_one_that_every_command_finds() {
+    let p = ready(waiting());
+    let long = p.all().join("d".repeat(100));
+    std::fs::create_dir(p.all().join("r")).unwrap();
+    let with = |args: &[&str]| {
+        let mut command = p.command(args);
+        command.env("XDG_DATA_HOME", &long);
+        command.env("XDG_RUNTIME_DIR", p.all().join("r"));
+        p.start_command(command)
+    };
+    let run = with(&["run"]);
+    p.hear("here");
+    with(&["ps"]).wait().expect(0).says("run-");
+    with(&["stop", "--now"]).wait().expect(0);
+    run.wait().expect(1);
+    assert!(!long.exists());
+}
+
+#[test]
+fn a_home_that_takes_no_socket_is_no_reason_not_to_work() {
+    let p = Project::build().ready();
+    std::fs::write(p.all().join("file"), "").unwrap();
+    let mut command = p.command(&["run"]);
+    command.env("XDG_DATA_HOME", p.all().join("file"));
+    let ran = p.start_command(command).wait();
+    ran.expect(0).says("can't be steered");
+}
+
 fn memory(run: &Live) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
     let line = text.lines().find(|l| l.starts_with("VmRSS:")).unwrap();

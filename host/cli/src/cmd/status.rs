@@ -52,6 +52,12 @@ pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
             out.text(format!("run      last ended: {end}"));
         }
     }
+    if s.injected > 0 {
+        out.text(format!(
+            "waiting  {} texts of yours for the next prompt",
+            s.injected
+        ));
+    }
     if let Some(last) = &s.last {
         let text = |k: &str| ralph_engine::text::one_line(last[k].as_str().unwrap_or(""), 120);
         out.text(format!(
