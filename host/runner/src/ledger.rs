@@ -98,6 +98,7 @@ impl Loop {
     /// Adds the hashes of everything kept of the current attempt beside its receipts.
     pub(crate) fn kept(&self, files: &mut BTreeMap<String, String>) -> Result<(), Error> {
         let places = self.places()?;
+        files::sweep(&self.s.project.ws, &places)?;
         let mut logs = vec![places.log(&self.current()?.agent, "")];
         for (asker, role) in [(&self.s.judge, Role::Judge), (&self.s.review, Role::Review)] {
             if let Some(asker) = asker {

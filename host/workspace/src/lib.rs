@@ -24,6 +24,6 @@ pub use git::{Changes, Commit, Git, GitError, Snapshot};
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};
 pub use lock::{LockError, ProjectLock};
-pub use path::is_own_record;
+pub use path::{is_own_record, is_temporary};
 pub use ralph_engine::types::{ChangeKind, DiffText, FileChange};
 pub use root::{RootError, find_root};

@@ -38,6 +38,11 @@ pub(crate) fn split(normal: &str) -> (&str, &str) {
 /// How the name of a half-written file begins, whose writer may have died.
 pub(crate) const TEMP_PREFIX: &str = ".ralph-tmp-";
 
+/// Is this the name of a file that was only being written, left by a death in mid-write?
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(TEMP_PREFIX)
+}
+
 /// Files directly below `.ralph/` that are ralph's own records.
 pub(crate) const RECORD_FILES: &[&str] = &[
     "journal.jsonl",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_workspace::{Workspace, sha256_hex_of};
+use ralph_workspace::{Workspace, is_temporary, sha256_hex_of};
 
 use crate::error::Error;
 use crate::names::Places;
@@ -24,6 +24,20 @@ pub fn hash(ws: &Workspace, path: &str) -> Result<Option<String>, Error> {
     }
     let hash = sha256_hex_of(file).map_err(|e| Error::io(path, e))?;
     Ok(Some(hash))
+}
+
+/// Removes what deaths in mid-write left in an attempt's directories. Only while nothing writes there.
+///
+/// # Errors
+/// A directory can't be read, or the disk refuses.
+pub fn sweep(ws: &Workspace, places: &Places) -> Result<(), Error> {
+    let replay = format!("{}/replay", places.context);
+    for dir in [&places.receipts, &places.context, &replay] {
+        for name in ws.list(dir)?.iter().filter(|name| is_temporary(name)) {
+            ws.remove_file(&format!("{dir}/{name}"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds what is kept of an attempt beside its receipts: context, tapes, and these logs.

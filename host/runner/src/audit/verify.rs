@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ralph_engine::State;
-use ralph_workspace::{Git, ProjectLock, Workspace};
+use ralph_workspace::{Git, ProjectLock, Workspace, is_temporary};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -220,7 +220,7 @@ fn compare(ws: &Workspace, left: &Left, cleaned: u32, found: &mut Verify) -> Res
         .filter_map(|short| short.strip_prefix("receipts/"))
         .collect();
     for name in ws.list(&left.places.receipts)? {
-        if !known.contains(name.as_str()) {
+        if !known.contains(name.as_str()) && !is_temporary(&name) {
             let path = format!("{}/{name}", left.places.receipts);
             let what = format!("iteration {} left no such receipt", left.number);
             found.problem(path, what);

@@ -14,10 +14,12 @@ use crate::agent;
 impl Player<'_> {
     pub(super) async fn agent(&self) -> Item {
         let name = &self.record.current.agent;
+        let seen = self.record.agent_call().is_some();
         let outcome = match self
             .driver(name, &self.places.tape("work"), "prompt.md")
             .await
         {
+            Ok(_) if !seen => not("ralph itself had died before it saw the end"),
             Ok((tape, _)) => {
                 let journaled = self.record.current.ended.as_ref().map(|e| &e.outcome);
                 match (&tape.outcome, journaled) {
