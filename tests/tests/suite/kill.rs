@@ -42,11 +42,13 @@ fn kill_and_resume(p: &Project) {
     p.journal();
     let status = p.status();
     assert_eq!(status["run"]["alive"], false, "{status}");
+    p.run(&["verify"]).expect(0).says("was cut off");
     is_finished_by_the_next_run(p);
 }
 
 fn is_finished_by_the_next_run(p: &Project) {
     p.run(&["run"]).expect(0);
+    p.run(&["verify"]).expect(0);
     assert_eq!(p.commits(), ["ralph: T1 Only thing"]);
     assert_eq!(
         p.git(&["show", "--format=", "--name-only"])
