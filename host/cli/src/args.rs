@@ -92,6 +92,9 @@ pub struct RunArgs {
     /// Iterations of this run, instead of `[loop] max_iterations`
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_iterations: Option<u32>,
+    /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: Option<u32>,
 }
 
 #[derive(ClapArgs)]

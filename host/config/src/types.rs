@@ -32,6 +32,8 @@ pub struct Config {
     pub plugins: BTreeMap<String, Plugin>,
     /// What becomes of accepted work.
     pub git: Git,
+    /// Several tasks at a time.
+    pub parallel: Parallel,
 }
 
 /// `[loop]`
@@ -302,6 +304,37 @@ pub struct Git {
     pub auto_commit: bool,
     /// `{task_id}`, `{title}`, `{iteration}`, `{agent}` are filled in.
     pub commit_message: String,
+    /// Where agents work.
+    pub isolation: Isolation,
+    /// Switch to this branch when a run begins; it is made at HEAD if it isn't there.
+    pub branch: Option<String>,
+    /// Opens the names of workers' branches.
+    pub branch_prefix: String,
+}
+
+/// Where agents work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// In the project's own working tree.
+    None,
+    /// Each task in a git worktree of its own below `.ralph/worktrees/`; accepted work is merged.
+    Worktree,
+}
+
+/// `[parallel]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parallel {
+    /// Tasks at a time, each in a worktree of its own; 1 is one after another.
+    #[schemars(range(min = 1, max = 64))]
+    pub workers: u32,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Parallel { workers: 1 }
+    }
 }
 
 impl Default for Git {
@@ -309,6 +342,9 @@ impl Default for Git {
         Git {
             auto_commit: true,
             commit_message: "ralph: {task_id} {title}".into(),
+            isolation: Isolation::None,
+            branch: None,
+            branch_prefix: "ralph/".into(),
         }
     }
 }

@@ -37,6 +37,8 @@ pub enum Effect {
     Commit,
     /// Write the records: `IterationEnded`.
     Close(Ruling),
+    /// Nothing more may begin; wait for a worker: `Absorbed` or `Released`.
+    Await,
     /// The run is over: `RunEnded`.
     End(EndReason),
 }
@@ -54,7 +56,7 @@ impl Effect {
             Effect::Mark(_) => Phase::Mark,
             Effect::Commit => Phase::Commit,
             Effect::Close(_) => Phase::Close,
-            Effect::Idle | Effect::Select { .. } | Effect::End(_) => return None,
+            Effect::Idle | Effect::Select { .. } | Effect::Await | Effect::End(_) => return None,
         })
     }
 }
@@ -74,7 +76,7 @@ impl State {
             return Effect::Idle;
         };
         if let Some(end) = &run.end {
-            return Effect::End(end.clone());
+            return over(run, end.clone());
         }
         let Some(c) = &self.current else {
             return self.between(run);
@@ -92,7 +94,7 @@ impl State {
 
     fn between(&self, run: &Run) -> Effect {
         if run.stop.is_some() {
-            return Effect::End(EndReason::Stopped);
+            return over(run, EndReason::Stopped);
         }
         // The task file is asked before any limit: a run whose last task was just done is complete.
         if run.selected.is_none() {
@@ -100,11 +102,12 @@ impl State {
                 target: run.target.clone(),
             };
         }
-        if run.iterations >= run.rules.max_iterations {
-            return Effect::End(EndReason::MaxIterations);
+        let at_work = u32::try_from(run.claimed.len()).unwrap_or(u32::MAX);
+        if run.iterations.saturating_add(at_work) >= run.rules.max_iterations {
+            return over(run, EndReason::MaxIterations);
         }
         if run.iterations > 0 && self.no_progress >= run.rules.no_progress_limit {
-            return Effect::End(EndReason::NoProgress);
+            return over(run, EndReason::NoProgress);
         }
         Effect::Prepare
     }
@@ -132,6 +135,7 @@ impl State {
                     target: target.clone(),
                     iterations: taken_up.as_ref().map_or(0, |r| r.iterations),
                     selected: None,
+                    claimed: Default::default(),
                     stop: None,
                     end: None,
                     done: taken_up.as_ref().map_or(0, |r| r.done),
@@ -148,11 +152,49 @@ impl State {
                 }
                 self.last_end = Some(end.clone());
             }
+            Fact::Recalled {
+                task,
+                record,
+                iterations,
+            } => {
+                if self.current.is_some() {
+                    return bad("an iteration is on");
+                }
+                self.iterations = self.iterations.max(*iterations);
+                self.tasks.insert(task.clone(), record.clone());
+            }
+            Fact::Absorbed { task, upto, facts } => {
+                if self.current.is_some() || self.run.is_none() {
+                    return bad("an iteration is on, or no run");
+                }
+                facts.iter().try_for_each(|fact| self.apply(fact))?;
+                if self.current.is_some() {
+                    return bad("the absorbed iteration has no end");
+                }
+                self.absorbed.insert(task.clone(), *upto);
+                self.free(task);
+            }
+            Fact::TakenUp => self.take_up(),
+            Fact::Released { task } => {
+                if self.run.is_none() {
+                    return bad("no run is on");
+                }
+                self.free(task);
+            }
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
                 };
                 match fact {
+                    Fact::Claimed { task, fresh } => {
+                        if run.selected.take().is_none_or(|t| t.id != *task) {
+                            return bad("this task was not selected");
+                        }
+                        run.claimed.insert(task.clone());
+                        if *fresh {
+                            self.absorbed.remove(task);
+                        }
+                    }
                     Fact::Selected { task, done, total } => {
                         if self.current.is_some() {
                             return bad("an iteration is on");
@@ -213,6 +255,12 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    fn free(&mut self, task: &str) {
+        if let Some(run) = &mut self.run {
+            run.claimed.remove(task);
+        }
     }
 
     /// What a dead run left half done: an agent whose end nobody saw was interrupted.
@@ -310,6 +358,15 @@ impl State {
             }),
             _ => None,
         };
+    }
+}
+
+/// A run ends when its last worker has.
+fn over(run: &Run, end: EndReason) -> Effect {
+    if run.claimed.is_empty() {
+        Effect::End(end)
+    } else {
+        Effect::Await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where a project stands: the fold of all facts. Small enough to be written
 //! out whole after every iteration, so that a start never reads the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +28,9 @@ pub struct State {
     pub base: Option<Base>,
     /// How the last run ended.
     pub last_end: Option<EndReason>,
+    /// By task: how far the journal of its worker was absorbed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absorbed: BTreeMap<String, u64>,
 }
 
 /// What is known of one task from its earlier attempts.
@@ -80,6 +83,9 @@ pub struct Run {
     pub stop: Option<Stop>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
+    /// Tasks that workers are at, each in a worktree of its own.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub claimed: BTreeSet<String>,
     /// Tasks done and in all, as last seen.
     pub done: u32,
     /// See `done`.
@@ -127,6 +133,9 @@ pub struct Current {
     pub committed: Option<Option<String>>,
     /// From `CommitRefused`.
     pub refused: Option<String>,
+    /// From `MergeRefused`.
+    #[serde(default)]
+    pub unmerged: Option<String>,
     /// The host died under it: it is only brought to its end, and is none of the next run's iterations.
     #[serde(default)]
     pub cut_off: bool,

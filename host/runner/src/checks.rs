@@ -5,16 +5,20 @@ use std::time::{Duration, Instant};
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
+use ralph_engine::state::Current;
 use ralph_engine::types::{AgentOutcome, Evidence, GateResult, Iteration, Role, Verdict};
 use ralph_plugins::{PluginError, RefusalKind};
 use tokio::task::JoinSet;
 
 use crate::agent;
 use crate::ask::{self, Answer, Question};
+use crate::bus::Bus;
+use crate::control::Stopping;
 use crate::error::Error;
 use crate::registry::BoundGate;
 use crate::run::Loop;
 use crate::services::{CallServices, GateAccess, Looked};
+use crate::setup::Setup;
 
 /// A gate may wait for the host this much longer than its programs may take.
 const GATE_SLACK: Duration = Duration::from_secs(30);
@@ -139,6 +143,59 @@ impl Loop {
             Answer::Interrupted => None,
         })
     }
+}
+
+/// All gates once more, for an iteration that had passed them, on other content.
+pub(crate) async fn again(
+    setup: &Setup,
+    bus: &Bus,
+    stopping: &Stopping,
+    c: &Current,
+    looked: Looked,
+) -> Result<Vec<GateResult>, Error> {
+    let mut at_work = JoinSet::new();
+    for (name, gate) in &setup.gates {
+        let access = GateAccess {
+            ws: setup.project.ws.clone(),
+            git: setup.git.clone(),
+            looked: looked.clone(),
+            timeout: gate.gate.timeout.get(),
+            env: gate.gate.env.clone(),
+        };
+        at_work.spawn(check(GateCall {
+            name: name.clone(),
+            gate: Some(gate.clone()),
+            it: Iteration {
+                run_id: String::new(),
+                number: c.number,
+                attempt: c.attempt,
+                agent: c.agent.clone(),
+                role: Role::Work,
+                workspace: setup.project.ws.root().to_string_lossy().into_owned(),
+                scratch: String::new(),
+                task: Some(c.task.clone()),
+            },
+            seed: c
+                .prepared
+                .as_ref()
+                .map(|p| p.attempt_id.clone())
+                .unwrap_or_default(),
+            services: Arc::new(CallServices {
+                gate: Some(access),
+                ..CallServices::plain(name, bus, stopping)
+            }),
+        }));
+    }
+    let mut results = Vec::new();
+    while let Some(joined) = at_work.join_next().await {
+        let fact =
+            joined.map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
+        if let Fact::GateAnswered { result, .. } = fact {
+            results.push(result);
+        }
+    }
+    results.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(results)
 }
 
 /// One gate's call, free of the loop, so that many run side by side.

@@ -85,6 +85,29 @@ pub fn fold(ws: &Workspace, from: Option<(Checkpoint, State)>) -> Result<Folded,
     fold_from(file, Checkpoint::default(), State::default())
 }
 
+/// Shows every line to `see`, without checking the chain. An unfinished last line is left out.
+pub fn each(ws: &Workspace, mut see: impl FnMut(Line)) -> Result<(), Error> {
+    let Some(file) = open_read(ws)? else {
+        return Ok(());
+    };
+    let mut reader = BufReader::new(file);
+    let mut number = 0;
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut reader)
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::io(PATH, e))?;
+        number += 1;
+        if read == 0 || line.pop() != Some(b'\n') {
+            return Ok(());
+        }
+        let parsed = serde_json::from_slice(&line)
+            .map_err(|e| damaged(number, &format!("it can't be read: {e}")))?;
+        see(parsed);
+    }
+}
+
 fn open_read(ws: &Workspace) -> Result<Option<File>, Error> {
     match ws.dir().open(PATH) {
         Ok(file) => Ok(Some(file.into_std())),
@@ -159,7 +182,10 @@ fn fold_from(mut file: File, mut at: Checkpoint, mut state: State) -> Result<Fol
             hash: sha256_hex(&line),
             line_bytes: read - 1,
         };
-        if matches!(parsed.fact, Fact::IterationEnded { .. }) {
+        if matches!(
+            parsed.fact,
+            Fact::IterationEnded { .. } | Fact::Absorbed { .. }
+        ) {
             recent.clear();
         } else {
             recent.push(parsed);

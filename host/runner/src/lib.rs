@@ -1,7 +1,7 @@
 //! Carries out what the engine decides, and feeds back what came of it.
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
-//! - [`run`](mod@run) and `phases`: the loop; `agent`, `ask`, `services`, `taskfile`: its parts
+//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
 //! - [`bus`], [`control`]: views, and wishes to stop
 
@@ -12,6 +12,7 @@ mod checks;
 pub mod clock;
 pub mod control;
 pub mod error;
+mod fleet;
 pub mod journal;
 mod leftover;
 pub mod names;
@@ -26,6 +27,7 @@ pub mod setup;
 pub mod status;
 mod taskfile;
 pub mod trust;
+mod worker;
 
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};

@@ -17,12 +17,12 @@ use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
-    let (summary, signal) = go(dir, args.step, args.max_iterations, out).await?;
+    let (summary, signal) = go(dir, args.step, args.max_iterations, args.parallel, out).await?;
     Ok(finish(&summary, signal, summary.end.exit_code(), out))
 }
 
 pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
-    let (summary, signal) = go(dir, args, Some(1), out).await?;
+    let (summary, signal) = go(dir, args, Some(1), None, out).await?;
     // One iteration is all that was asked for: it is done if its work was accepted.
     let code = match summary.end {
         EndReason::MaxIterations => u8::from(summary.accepted == 0),
@@ -35,6 +35,7 @@ async fn go(
     dir: &Path,
     args: StepArgs,
     max: Option<u32>,
+    parallel: Option<u32>,
     out: &Out,
 ) -> Result<(Summary, Option<i32>), Error> {
     let project = Project::open(dir)?;
@@ -55,6 +56,7 @@ async fn go(
         max_iterations: max,
         task: args.task,
         no_commit: args.no_commit,
+        parallel,
     };
     let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
     for warning in &setup.warnings {
