@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use ralph_config::units::Span;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -32,6 +33,12 @@ pub enum Command {
     Run(RunArgs),
     /// Run one iteration; exit code 0 if its work was accepted
     Step(StepArgs),
+    /// Run the loop, and run it again when it died or failed, as [supervise] says
+    Supervise(SuperviseArgs),
+    /// Ask the gates about what differs from the last commit; exit code 0 if all pass
+    Check,
+    /// The same, again after each change, until ctrl-c
+    Watch(WatchArgs),
     /// Show where the project stands
     Status,
     /// Look at components
@@ -52,6 +59,9 @@ impl Command {
             Command::Init(_) => "init",
             Command::Run(_) => "run",
             Command::Step(_) => "step",
+            Command::Supervise(_) => "supervise",
+            Command::Check => "check",
+            Command::Watch(_) => "watch",
             Command::Status => "status",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
@@ -95,6 +105,20 @@ pub struct RunArgs {
     /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: Option<u32>,
+}
+
+#[derive(ClapArgs)]
+pub struct SuperviseArgs {
+    /// Options of `ralph run`, behind `--`
+    #[arg(last = true, value_name = "OPTION")]
+    pub run: Vec<std::ffi::OsString>,
+}
+
+#[derive(ClapArgs)]
+pub struct WatchArgs {
+    /// Changes that follow each other within this time are one
+    #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
+    pub debounce: Span,
 }
 
 #[derive(ClapArgs)]

@@ -34,6 +34,10 @@ pub struct Config {
     pub git: Git,
     /// Several tasks at a time.
     pub parallel: Parallel,
+    /// Who is told that a run has ended.
+    pub notify: Notify,
+    /// When `ralph supervise` starts a run again.
+    pub supervise: Supervise,
 }
 
 /// `[loop]`
@@ -345,6 +349,55 @@ impl Default for Git {
             isolation: Isolation::None,
             branch: None,
             branch_prefix: "ralph/".into(),
+        }
+    }
+}
+
+/// `[notify]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notify {
+    /// Only for these ends, as `status` names them (`complete`, `blocked`, `error`, …); empty: for all.
+    pub on: Vec<String>,
+    /// On the desktop: `notify-send`, or `osascript` on macOS.
+    pub desktop: bool,
+    /// A program and its arguments, with `{event}`, `{project}` and `{text}` filled in; JSON on its standard input.
+    pub command: Vec<String>,
+    /// An address that gets the same JSON by POST.
+    pub webhook: Option<String>,
+}
+
+/// When a run is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// Never.
+    Never,
+    /// When it failed, was killed, or met a provider's limit.
+    OnFailure,
+    /// Unless it is complete or the configuration is wrong.
+    Always,
+}
+
+/// `[supervise]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Supervise {
+    /// When to start a run again.
+    pub restart: Restart,
+    /// In a row; a run that lasted ten minutes begins the count anew.
+    #[schemars(range(min = 0, max = 1000))]
+    pub max_restarts: u32,
+    /// Before the first restart; each further one waits twice as long, at most ten minutes.
+    pub backoff: Span,
+}
+
+impl Default for Supervise {
+    fn default() -> Self {
+        Supervise {
+            restart: Restart::OnFailure,
+            max_restarts: 5,
+            backoff: Span::from_secs(10),
         }
     }
 }

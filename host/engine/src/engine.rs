@@ -69,6 +69,15 @@ pub struct OutOfOrder {
     why: &'static str,
 }
 
+impl OutOfOrder {
+    pub(crate) fn new(fact: &Fact, why: &'static str) -> OutOfOrder {
+        OutOfOrder {
+            fact: name(fact),
+            why,
+        }
+    }
+}
+
 impl State {
     /// What is to be done now.
     pub fn next(&self) -> Effect {
@@ -114,12 +123,7 @@ impl State {
 
     /// Folds one fact into the state.
     pub fn apply(&mut self, fact: &Fact) -> Result<(), OutOfOrder> {
-        let bad = |why| {
-            Err(OutOfOrder {
-                fact: name(fact),
-                why,
-            })
-        };
+        let bad = |why| Err(OutOfOrder::new(fact, why));
         match fact {
             Fact::RunStarted {
                 run,
@@ -152,35 +156,10 @@ impl State {
                 }
                 self.last_end = Some(end.clone());
             }
-            Fact::Recalled {
-                task,
-                record,
-                iterations,
-            } => {
-                if self.current.is_some() {
-                    return bad("an iteration is on");
-                }
-                self.iterations = self.iterations.max(*iterations);
-                self.tasks.insert(task.clone(), record.clone());
-            }
-            Fact::Absorbed { task, upto, facts } => {
-                if self.current.is_some() || self.run.is_none() {
-                    return bad("an iteration is on, or no run");
-                }
-                facts.iter().try_for_each(|fact| self.apply(fact))?;
-                if self.current.is_some() {
-                    return bad("the absorbed iteration has no end");
-                }
-                self.absorbed.insert(task.clone(), *upto);
-                self.free(task);
-            }
-            Fact::TakenUp => self.take_up(),
-            Fact::Released { task } => {
-                if self.run.is_none() {
-                    return bad("no run is on");
-                }
-                self.free(task);
-            }
+            Fact::Recalled { .. }
+            | Fact::Absorbed { .. }
+            | Fact::TakenUp
+            | Fact::Released { .. } => return self.of_workers(fact),
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
@@ -257,14 +236,8 @@ impl State {
         Ok(())
     }
 
-    fn free(&mut self, task: &str) {
-        if let Some(run) = &mut self.run {
-            run.claimed.remove(task);
-        }
-    }
-
     /// What a dead run left half done: an agent whose end nobody saw was interrupted.
-    fn take_up(&mut self) {
+    pub(crate) fn take_up(&mut self) {
         let Some(c) = &mut self.current else { return };
         if c.phase == Phase::Agent && c.ended.is_none() {
             c.cut_off = true;
@@ -284,12 +257,7 @@ impl State {
         progress: bool,
         fact: &Fact,
     ) -> Result<(), OutOfOrder> {
-        let bad = |why| {
-            Err(OutOfOrder {
-                fact: name(fact),
-                why,
-            })
-        };
+        let bad = |why| Err(OutOfOrder::new(fact, why));
         let (Some(run), Some(c)) = (&mut self.run, self.current.take()) else {
             return bad("no iteration is on");
         };

@@ -145,12 +145,52 @@ impl Loop {
     }
 }
 
-/// All gates once more, for an iteration that had passed them, on other content.
+/// What gates are asked about outside of an iteration's own phase.
+pub(crate) struct Subject {
+    pub(crate) iteration: Iteration,
+    pub(crate) seed: String,
+}
+
+impl Subject {
+    /// An iteration that had passed its gates.
+    pub(crate) fn of(c: &Current) -> Subject {
+        let prepared = c.prepared.as_ref();
+        Subject {
+            seed: prepared.map(|p| p.attempt_id.clone()).unwrap_or_default(),
+            iteration: Iteration {
+                number: c.number,
+                attempt: c.attempt,
+                agent: c.agent.clone(),
+                task: Some(c.task.clone()),
+                ..Subject::nobody().iteration
+            },
+        }
+    }
+
+    /// No iteration: a person's own work.
+    pub(crate) fn nobody() -> Subject {
+        Subject {
+            seed: "check".into(),
+            iteration: Iteration {
+                run_id: String::new(),
+                number: 0,
+                attempt: 0,
+                agent: String::new(),
+                role: Role::Work,
+                workspace: String::new(),
+                scratch: String::new(),
+                task: None,
+            },
+        }
+    }
+}
+
+/// Asks all gates, side by side. Their answers, by name.
 pub(crate) async fn again(
     setup: &Setup,
     bus: &Bus,
     stopping: &Stopping,
-    c: &Current,
+    subject: Subject,
     looked: Looked,
 ) -> Result<Vec<GateResult>, Error> {
     let mut at_work = JoinSet::new();
@@ -166,20 +206,10 @@ pub(crate) async fn again(
             name: name.clone(),
             gate: Some(gate.clone()),
             it: Iteration {
-                run_id: String::new(),
-                number: c.number,
-                attempt: c.attempt,
-                agent: c.agent.clone(),
-                role: Role::Work,
                 workspace: setup.project.ws.root().to_string_lossy().into_owned(),
-                scratch: String::new(),
-                task: Some(c.task.clone()),
+                ..subject.iteration.clone()
             },
-            seed: c
-                .prepared
-                .as_ref()
-                .map(|p| p.attempt_id.clone())
-                .unwrap_or_default(),
+            seed: subject.seed.clone(),
             services: Arc::new(CallServices {
                 gate: Some(access),
                 ..CallServices::plain(name, bus, stopping)
@@ -187,7 +217,15 @@ pub(crate) async fn again(
         }));
     }
     let mut results = Vec::new();
-    while let Some(joined) = at_work.join_next().await {
+    loop {
+        let joined = tokio::select! {
+            joined = at_work.join_next() => joined,
+            () = stopping.force() => {
+                at_work.shutdown().await;
+                return Ok(results);
+            }
+        };
+        let Some(joined) = joined else { break };
         let fact =
             joined.map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
         if let Fact::GateAnswered { result, .. } = fact {

@@ -1,7 +1,7 @@
 //! Carries out what the engine decides, and feeds back what came of it.
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
-//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
+//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
 //! - [`bus`], [`control`]: views, and wishes to stop
 
@@ -15,7 +15,9 @@ pub mod error;
 mod fleet;
 pub mod journal;
 mod leftover;
+mod merge;
 pub mod names;
+pub mod notify;
 mod phases;
 pub mod project;
 mod rawlog;
@@ -25,8 +27,10 @@ pub mod run;
 mod services;
 pub mod setup;
 pub mod status;
+pub mod supervise;
 mod taskfile;
 pub mod trust;
+pub mod watch;
 mod worker;
 
 pub use bus::{Bus, View};

@@ -18,6 +18,7 @@ mod hostile_agent;
 mod kill;
 mod legacy;
 mod lock;
+mod modes;
 mod parallel;
 mod plugins;
 mod quickstart;

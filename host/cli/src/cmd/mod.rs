@@ -1,11 +1,13 @@
 //! One module per command.
 
+pub mod check;
 pub mod doctor;
 pub mod init;
 pub mod plugin;
 pub mod run;
 pub mod schema;
 pub mod status;
+pub mod supervise;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};

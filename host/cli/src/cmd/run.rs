@@ -17,12 +17,17 @@ use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
-    let (summary, signal) = go(dir, args.step, args.max_iterations, args.parallel, out).await?;
+    // The configuration of the run's start: an agent may have changed the file since.
+    let project = Project::open(dir)?;
+    let (summary, signal) =
+        go(&project, args.step, args.max_iterations, args.parallel, out).await?;
+    super::supervise::tell(&project, Some(summary.end.clone()), out.json).await;
     Ok(finish(&summary, signal, summary.end.exit_code(), out))
 }
 
 pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
-    let (summary, signal) = go(dir, args, Some(1), None, out).await?;
+    let project = Project::open(dir)?;
+    let (summary, signal) = go(&project, args, Some(1), None, out).await?;
     // One iteration is all that was asked for: it is done if its work was accepted.
     let code = match summary.end {
         EndReason::MaxIterations => u8::from(summary.accepted == 0),
@@ -32,17 +37,16 @@ pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Err
 }
 
 async fn go(
-    dir: &Path,
+    project: &Project,
     args: StepArgs,
     max: Option<u32>,
     parallel: Option<u32>,
     out: &Out,
 ) -> Result<(Summary, Option<i32>), Error> {
-    let project = Project::open(dir)?;
     for warning in &project.warnings {
         note(&format!("warning: {warning}"));
     }
-    let trust = Trust::of(&project)?;
+    let trust = Trust::of(project)?;
     if args.trust && !trust.given {
         note("This project's configuration can run or reach:");
         for power in &trust.powers {
@@ -63,7 +67,7 @@ async fn go(
         note(&format!("warning: {}: {warning}", setup.task_path));
     }
     if args.trust && !trust.given {
-        trust.give(&project)?;
+        trust.give(project)?;
     }
     let view: Arc<dyn View> = if out.json || !Live::fits() {
         Arc::new(Queued::new(Plain::new(out.json)))
@@ -72,7 +76,7 @@ async fn go(
     };
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));
-    let watch = tokio::spawn(watch(control, caught.clone()));
+    let watch = tokio::spawn(watch_signals(control, Some(caught.clone())));
     let ran = ralph_runner::run(setup, Bus::new(vec![view]), stopping).await;
     watch.abort();
     let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
@@ -92,7 +96,7 @@ async fn patiently<T>(setup: impl Future<Output = T>) -> T {
 }
 
 /// The first signal ends the run at once, in good order; its state stays, and the next run takes it up.
-async fn watch(control: Control, caught: Arc<AtomicI32>) {
+pub async fn watch_signals(control: Control, caught: Option<Arc<AtomicI32>>) {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -110,7 +114,10 @@ async fn watch(control: Control, caught: Arc<AtomicI32>) {
             _ = term.recv() => kinds[1],
             _ = hup.recv() => kinds[2],
         };
-        let _ = caught.compare_exchange(0, kind.as_raw_value(), Ordering::SeqCst, Ordering::SeqCst);
+        if let Some(caught) = &caught {
+            let signal = kind.as_raw_value();
+            let _ = caught.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+        }
         control.stop(Stop::Force);
     }
 }

@@ -46,6 +46,11 @@ impl Git {
         Ok(self.head().await?.oid)
     }
 
+    /// The tree without entries, in this repository's object format; `like` is any object id of it.
+    pub fn empty_tree(&self, like: &str) -> String {
+        super::repo::empty_tree(like).to_owned()
+    }
+
     /// The project's root relative to the top of the working tree: empty, or `sub/dir/`.
     pub fn prefix(&self) -> &str {
         &self.repo().prefix
