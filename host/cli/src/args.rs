@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use ralph_config::units::Span;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -32,6 +33,12 @@ pub enum Command {
     Run(RunArgs),
     /// Run one iteration; exit code 0 if its work was accepted
     Step(StepArgs),
+    /// Run the loop, and run it again when it died or failed, as [supervise] says
+    Supervise(SuperviseArgs),
+    /// Ask the gates about what differs from the last commit; exit code 0 if all pass
+    Check,
+    /// The same, again after each change, until ctrl-c
+    Watch(WatchArgs),
     /// Show where the project stands
     Status,
     /// List iterations, the newest last
@@ -82,6 +89,9 @@ impl Command {
             Command::Init(_) => "init",
             Command::Run(_) => "run",
             Command::Step(_) => "step",
+            Command::Supervise(_) => "supervise",
+            Command::Check => "check",
+            Command::Watch(_) => "watch",
             Command::Status => "status",
             Command::Log(_) => "log",
             Command::Show(_) => "show",
@@ -140,6 +150,9 @@ pub struct RunArgs {
     /// Say what would be done, and do nothing
     #[arg(long, conflicts_with = "trust")]
     pub dry_run: bool,
+    /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: Option<u32>,
 }
 
 #[derive(ClapArgs)]
@@ -180,15 +193,11 @@ pub struct CleanArgs {
     #[arg(long, value_name = "N", conflicts_with = "older_than")]
     pub keep: Option<u32>,
     /// Keep those of iterations that ended within this time: a whole number with m, h or d
-    #[arg(long, value_name = "SPAN", value_parser = span)]
-    pub older_than: Option<ralph_config::units::Span>,
+    #[arg(long, value_name = "SPAN", value_parser = Span::parse)]
+    pub older_than: Option<Span>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-fn span(text: &str) -> Result<ralph_config::units::Span, String> {
-    ralph_config::units::Span::parse(text)
 }
 
 #[derive(ClapArgs)]
@@ -202,6 +211,20 @@ pub struct StopArgs {
 pub struct InjectArgs {
     /// What the next attempt should know; `-` reads it from standard input
     pub text: String,
+}
+
+#[derive(ClapArgs)]
+pub struct SuperviseArgs {
+    /// Options of `ralph run`, behind `--`
+    #[arg(last = true, value_name = "OPTION")]
+    pub run: Vec<std::ffi::OsString>,
+}
+
+#[derive(ClapArgs)]
+pub struct WatchArgs {
+    /// Changes that follow each other within this time are one
+    #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
+    pub debounce: Span,
 }
 
 #[derive(ClapArgs)]

@@ -34,6 +34,11 @@ impl Out {
         }
     }
 
+    /// One JSON object on a line of its own, for commands that go on.
+    pub fn line(&self, value: &Value) {
+        line(&value.to_string());
+    }
+
     /// Ends the command: the envelope with `--json`, nothing else.
     pub fn done(&self, code: u8, result: &impl Serialize) -> ExitCode {
         if self.json {

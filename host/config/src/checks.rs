@@ -25,8 +25,8 @@ pub(crate) fn check(config: &Config, origins: &Origins) -> Vec<ConfigError> {
     checks.errors
 }
 
-struct Checks<'a> {
-    config: &'a Config,
+pub(crate) struct Checks<'a> {
+    pub(crate) config: &'a Config,
     origins: &'a Origins,
     errors: Vec<ConfigError>,
 }
@@ -66,7 +66,7 @@ impl Checks<'_> {
             self.name(&["plugins", name], name);
             self.plugin(name, plugin);
         }
-        self.commit_message();
+        self.git();
     }
 
     fn agent(&mut self, name: &str, agent: &Agent) {
@@ -257,31 +257,6 @@ impl Checks<'_> {
         }
     }
 
-    fn commit_message(&mut self) {
-        const KNOWN: [&str; 4] = ["task_id", "title", "iteration", "agent"];
-        let at = ["git", "commit_message"];
-        let text = &self.config.git.commit_message;
-        if text.trim().is_empty() || text.contains('\0') {
-            self.error(
-                &at,
-                "`commit_message` is empty or has a NUL character",
-                None,
-            );
-        }
-        for piece in text.split('{').skip(1) {
-            let Some((name, _)) = piece.split_once('}') else {
-                continue;
-            };
-            let word =
-                !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-            if word && !KNOWN.contains(&name) {
-                let hint =
-                    nearest(name, KNOWN.into_iter()).map(|n| format!("did you mean `{{{n}}}`?"));
-                self.error(&at, format!("`commit_message` has `{{{name}}}`; known are {{task_id}}, {{title}}, {{iteration}}, {{agent}}"), hint);
-            }
-        }
-    }
-
     fn agent_name(&mut self, at: &[&str], name: &str) {
         let known = self
             .config
@@ -386,7 +361,7 @@ impl Checks<'_> {
         }
     }
 
-    fn error(&mut self, at: &[&str], message: impl Into<String>, hint: Option<String>) {
+    pub(crate) fn error(&mut self, at: &[&str], message: impl Into<String>, hint: Option<String>) {
         self.errors.push(self.origins.error(at, message, hint));
     }
 }

@@ -70,7 +70,6 @@ pub(crate) const TABLES: &[&str] = &[
     "runners",
     "gates",
     "tracker",
-    "parallel",
     "repoprompt",
     "repo_prompt",
     "authorization",
@@ -162,7 +161,7 @@ pub(crate) const KEYS: &[Old] = &[
     old("git.commit_message_template", &["git.commitMessageTemplate"], Text, Template("git.commit_message")),
     old("git.branch_strategy", &["git.branchStrategy"], Word(&["none", "per_prd", "task"]), Nothing),
     old("git.base_branch", &["git.baseBranch"], Text, Nothing),
-    old("git.branch_prefix", &["git.branchPrefix"], Text, Nothing),
+    old("git.branchPrefix", &[], Text, Key("git.branch_prefix")),
     old("git.amend_if_needed", &["git.amendIfNeeded"], Bool, Nothing),
 
     dead("tracker.kind", Word(&["auto", "markdown", "md", "json", "file", "yaml", "yml", "beads", "bd", "github_issues", "github", "web_analysis", "web"])),

@@ -14,6 +14,7 @@
 
 pub mod builtins;
 mod checks;
+mod checks_git;
 pub mod error;
 mod legacy;
 mod legacy_apply;

@@ -36,6 +36,13 @@ pub fn powers(config: &Config) -> Vec<Power> {
     }
     list.judge("judge", &config.judge, config);
     list.judge("review", &config.review, config);
+    list.words(
+        "the end of a run is told by running".into(),
+        &config.notify.command,
+    );
+    if let Some(url) = &config.notify.webhook {
+        list.add("the end of a run is told to".into(), show::word(url));
+    }
     for (name, plugin) in &config.plugins {
         let shown = show::name(name);
         if plugin.builtin().is_none() {

@@ -87,8 +87,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 10,
-            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git"
+            strict, 13,
+            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise"
         );
     }
 

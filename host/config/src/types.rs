@@ -32,6 +32,12 @@ pub struct Config {
     pub plugins: BTreeMap<String, Plugin>,
     /// What becomes of accepted work.
     pub git: Git,
+    /// Several tasks at a time.
+    pub parallel: Parallel,
+    /// Who is told that a run has ended.
+    pub notify: Notify,
+    /// When `ralph supervise` starts a run again.
+    pub supervise: Supervise,
 }
 
 /// `[loop]`
@@ -302,6 +308,37 @@ pub struct Git {
     pub auto_commit: bool,
     /// `{task_id}`, `{title}`, `{iteration}`, `{agent}` are filled in.
     pub commit_message: String,
+    /// Where agents work.
+    pub isolation: Isolation,
+    /// Switch to this branch when a run begins; it is made at HEAD if it isn't there.
+    pub branch: Option<String>,
+    /// Opens the names of workers' branches.
+    pub branch_prefix: String,
+}
+
+/// Where agents work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// In the project's own working tree.
+    None,
+    /// Each task in a git worktree of its own below `.ralph/worktrees/`; accepted work is merged.
+    Worktree,
+}
+
+/// `[parallel]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Parallel {
+    /// Tasks at a time, each in a worktree of its own; 1 is one after another.
+    #[schemars(range(min = 1, max = 64))]
+    pub workers: u32,
+}
+
+impl Default for Parallel {
+    fn default() -> Self {
+        Parallel { workers: 1 }
+    }
 }
 
 impl Default for Git {
@@ -309,6 +346,58 @@ impl Default for Git {
         Git {
             auto_commit: true,
             commit_message: "ralph: {task_id} {title}".into(),
+            isolation: Isolation::None,
+            branch: None,
+            branch_prefix: "ralph/".into(),
+        }
+    }
+}
+
+/// `[notify]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Notify {
+    /// Only for these ends, as `status` names them (`complete`, `blocked`, `error`, …); empty: for all.
+    pub on: Vec<String>,
+    /// On the desktop: `notify-send`, or `osascript` on macOS.
+    pub desktop: bool,
+    /// A program and its arguments, with `{event}`, `{project}` and `{text}` filled in; JSON on its standard input.
+    pub command: Vec<String>,
+    /// An address that gets the same JSON by POST.
+    pub webhook: Option<String>,
+}
+
+/// When a run is started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// Never.
+    Never,
+    /// When it failed, was killed, or met a provider's limit.
+    OnFailure,
+    /// Unless it is complete or the configuration is wrong.
+    Always,
+}
+
+/// `[supervise]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Supervise {
+    /// When to start a run again.
+    pub restart: Restart,
+    /// In a row; a run that lasted ten minutes begins the count anew.
+    #[schemars(range(min = 0, max = 1000))]
+    pub max_restarts: u32,
+    /// Before the first restart; each further one waits twice as long, at most ten minutes.
+    pub backoff: Span,
+}
+
+impl Default for Supervise {
+    fn default() -> Self {
+        Supervise {
+            restart: Restart::OnFailure,
+            max_restarts: 5,
+            backoff: Span::from_secs(10),
         }
     }
 }

@@ -184,6 +184,22 @@ fn a_commit_message_has_only_known_placeholders() {
 }
 
 #[test]
+fn a_branch_is_one_that_git_would_take() {
+    for bad in [
+        "", "a b", "a..b", "-a", "a/", "/a", "a//b", ".a", "a.lock", "a~1", "HEAD", "@{1}",
+    ] {
+        let said = only(&format!("[git]\nbranch = '{bad}'"));
+        assert!(said.contains("branch's name"), "{bad}: {said}");
+    }
+    for good in ["main", "ralph/T1-x", "a.b", "ä"] {
+        config(&format!("[git]\nbranch = '{good}'"));
+    }
+    config("[git]\nbranch_prefix = ''");
+    config("[git]\nbranch_prefix = 'x/'");
+    only("[git]\nbranch_prefix = '-x'");
+}
+
+#[test]
 fn errors_found_later_still_know_their_place() {
     let all = loaded(
         "[files]\nprompt = 'P.md'\n[review]\nenabled = true\nprompt = 'R.md'\n[judge]\nprompt = 'J.md'\n[plugins.p]\nsource = 'p.wasm'\n[plugins.q]\nsource = 'builtin:json'",

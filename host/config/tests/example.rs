@@ -4,7 +4,7 @@
 mod common;
 
 use common::{config, loaded};
-use ralph_config::types::{Agent, Allow, Config, Gate, Limits};
+use ralph_config::types::{Agent, Allow, Config, Gate, Git, Limits};
 use serde_json::Value;
 
 const EXAMPLE: &str = include_str!("../../../ralph.toml.example");
@@ -98,7 +98,11 @@ fn what_its_comments_give_as_defaults_are_the_defaults() {
     assert_eq!(c.plugins["example"].allow, Allow::default());
     assert_eq!(c.plugins["example"].limits, Limits::default());
     let d = Config::default();
-    assert_eq!((c.run, c.git), (d.run, d.git));
+    let git = Git {
+        branch: None,
+        ..c.git
+    };
+    assert_eq!((c.run, git), (d.run, d.git));
     assert_eq!(c.judge.plugin.as_deref(), Some("judge"));
 }
 

@@ -28,6 +28,7 @@ impl Current {
             marked: None,
             committed: None,
             refused: None,
+            unmerged: None,
             cut_off: false,
             usage: Usage::default(),
         }
@@ -138,6 +139,7 @@ impl Current {
                 self.committed = Some(sha.clone());
             }
             Fact::CommitRefused { output } => self.refused = Some(output.clone()),
+            Fact::MergeRefused { output } => self.unmerged = Some(output.clone()),
             _ => return Err("it belongs to a run, not to an iteration"),
         }
         Ok(())

@@ -76,6 +76,10 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
         let reason = format!("tampered with {}", seen.tampered.join(", "));
         return rejected(reason.clone(), vec![note("ralph", &reason)], seen);
     }
+    if let Some(output) = &c.unmerged {
+        let reason = format!("conflict: {}", text::one_line(output, 200));
+        return rejected(reason, vec![note("merge", output)], seen);
+    }
     if let Some(output) = &c.refused {
         let reason = "a git hook refused the commit".to_owned();
         return rejected(

@@ -39,6 +39,8 @@ pub enum Effect {
     Commit,
     /// Write the records: `IterationEnded`.
     Close(Ruling),
+    /// Nothing more may begin; wait for a worker: `Absorbed` or `Released`.
+    Await,
     /// The run is over: `RunEnded`.
     End(EndReason),
 }
@@ -56,7 +58,11 @@ impl Effect {
             Effect::Mark(_) => Phase::Mark,
             Effect::Commit => Phase::Commit,
             Effect::Close(_) => Phase::Close,
-            Effect::Idle | Effect::Select { .. } | Effect::Pause | Effect::End(_) => return None,
+            Effect::Idle
+            | Effect::Select { .. }
+            | Effect::Pause
+            | Effect::Await
+            | Effect::End(_) => return None,
         })
     }
 }
@@ -69,6 +75,15 @@ pub struct OutOfOrder {
     why: &'static str,
 }
 
+impl OutOfOrder {
+    pub(crate) fn new(fact: &Fact, why: &'static str) -> OutOfOrder {
+        OutOfOrder {
+            fact: name(fact),
+            why,
+        }
+    }
+}
+
 impl State {
     /// What is to be done now.
     pub fn next(&self) -> Effect {
@@ -76,7 +91,7 @@ impl State {
             return Effect::Idle;
         };
         if let Some(end) = &run.end {
-            return Effect::End(end.clone());
+            return over(run, end.clone());
         }
         let Some(c) = &self.current else {
             return self.between(run);
@@ -94,7 +109,7 @@ impl State {
 
     fn between(&self, run: &Run) -> Effect {
         if run.stop.is_some() {
-            return Effect::End(EndReason::Stopped);
+            return over(run, EndReason::Stopped);
         }
         // The task file is asked before any limit: a run whose last task was just done is complete.
         if run.selected.is_none() {
@@ -102,11 +117,12 @@ impl State {
                 target: run.target.clone(),
             };
         }
-        if run.iterations >= run.rules.max_iterations {
-            return Effect::End(EndReason::MaxIterations);
+        let at_work = u32::try_from(run.claimed.len()).unwrap_or(u32::MAX);
+        if run.iterations.saturating_add(at_work) >= run.rules.max_iterations {
+            return over(run, EndReason::MaxIterations);
         }
         if run.iterations > 0 && self.no_progress >= run.rules.no_progress_limit {
-            return Effect::End(EndReason::NoProgress);
+            return over(run, EndReason::NoProgress);
         }
         if run.pause.is_some() {
             return Effect::Pause;
@@ -116,12 +132,7 @@ impl State {
 
     /// Folds one fact into the state.
     pub fn apply(&mut self, fact: &Fact) -> Result<(), OutOfOrder> {
-        let bad = |why| {
-            Err(OutOfOrder {
-                fact: name(fact),
-                why,
-            })
-        };
+        let bad = |why| Err(OutOfOrder::new(fact, why));
         match fact {
             Fact::RunStarted {
                 run,
@@ -137,6 +148,7 @@ impl State {
                     target: target.clone(),
                     iterations: taken_up.as_ref().map_or(0, |r| r.iterations),
                     selected: None,
+                    claimed: Default::default(),
                     stop: None,
                     pause: None,
                     end: None,
@@ -157,11 +169,28 @@ impl State {
             // Both may be noted while no run is on.
             Fact::Injected { text } => self.injected.push(text.clone()),
             Fact::Cleaned { .. } => {}
+            Fact::Recalled { .. }
+            | Fact::Absorbed { .. }
+            | Fact::TakenUp
+            | Fact::Released { .. } => return self.of_workers(fact),
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
                 };
                 match fact {
+                    Fact::Claimed { task, fresh } => {
+                        if run.selected.take().is_none_or(|t| t.id != *task) {
+                            return bad("this task was not selected");
+                        }
+                        run.claimed.insert(task.clone());
+                        if !self.injected.is_empty() {
+                            let said = std::mem::take(&mut self.injected);
+                            self.handed.entry(task.clone()).or_default().extend(said);
+                        }
+                        if *fresh {
+                            self.absorbed.remove(task);
+                        }
+                    }
                     Fact::Selected { task, done, total } => {
                         if self.current.is_some() {
                             return bad("an iteration is on");
@@ -244,7 +273,7 @@ impl State {
     }
 
     /// What a dead run left half done: an agent whose end nobody saw was interrupted.
-    fn take_up(&mut self) {
+    pub(crate) fn take_up(&mut self) {
         let Some(c) = &mut self.current else { return };
         if c.phase == Phase::Agent && c.ended.is_none() {
             c.cut_off = true;
@@ -264,12 +293,7 @@ impl State {
         progress: bool,
         fact: &Fact,
     ) -> Result<(), OutOfOrder> {
-        let bad = |why| {
-            Err(OutOfOrder {
-                fact: name(fact),
-                why,
-            })
-        };
+        let bad = |why| Err(OutOfOrder::new(fact, why));
         let (Some(run), Some(c)) = (&mut self.run, self.current.take()) else {
             return bad("no iteration is on");
         };
@@ -338,6 +362,15 @@ impl State {
             }),
             _ => None,
         };
+    }
+}
+
+/// A run ends when its last worker has.
+fn over(run: &Run, end: EndReason) -> Effect {
+    if run.claimed.is_empty() {
+        Effect::End(end)
+    } else {
+        Effect::Await
     }
 }
 

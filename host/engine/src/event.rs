@@ -23,6 +23,13 @@ pub enum Event {
         /// Its name.
         name: String,
     },
+    /// Something that happened to a worker of a parallel run.
+    Worker {
+        /// Its task.
+        task: String,
+        /// What.
+        what: Box<Event>,
+    },
     /// Something a person should know that changes nothing.
     Notice {
         /// What.

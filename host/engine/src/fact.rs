@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::state::TaskRecord;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
 /// The parts of one iteration, in order.
@@ -259,6 +260,47 @@ pub enum Fact {
         /// Anything a person should know, e.g. a path left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
+    },
+    /// A worker in a worktree of its own was given the selected task.
+    Claimed {
+        /// Its id.
+        task: String,
+        /// The worktree is new: nothing of its journal was absorbed.
+        fresh: bool,
+    },
+    /// A worker's iteration, as that worker's journal has it. One fact, so that
+    /// a death leaves all of it or nothing.
+    Absorbed {
+        /// The worker's task.
+        task: String,
+        /// Up to this line of the worker's journal.
+        upto: u64,
+        /// When it began, RFC 3339.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        began: String,
+        /// From `Selected` to `IterationEnded`.
+        facts: Vec<Fact>,
+    },
+    /// A worker ended without an iteration that could be absorbed; its task is free again.
+    Released {
+        /// The worker's task.
+        task: String,
+    },
+    /// Within [`Fact::Absorbed`]: the worker's host died here, and the worker was taken up.
+    TakenUp,
+    /// In a worker's journal: what the project knows of its task from earlier attempts.
+    Recalled {
+        /// The task.
+        task: String,
+        /// What earlier attempts left behind.
+        record: TaskRecord,
+        /// Iterations of the project so far.
+        iterations: u32,
+    },
+    /// The work can't be brought together with what was merged meanwhile.
+    MergeRefused {
+        /// What is in the way.
+        output: String,
     },
     /// A hook refused the commit.
     CommitRefused {

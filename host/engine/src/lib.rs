@@ -19,6 +19,7 @@ pub mod state;
 pub mod tasks;
 pub mod text;
 pub mod types;
+mod workers;
 
 pub use engine::Effect;
 pub use fact::Fact;

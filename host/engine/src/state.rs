@@ -1,7 +1,7 @@
 //! Where a project stands: the fold of all facts. Small enough to be written
 //! out whole after every iteration, so that a start never reads the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +31,12 @@ pub struct State {
     /// What a person said that no prompt held yet, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<String>,
+    /// Of these, what workers were given that have not ended, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub handed: BTreeMap<String, Vec<String>>,
+    /// By task: how far the journal of its worker was absorbed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absorbed: BTreeMap<String, u64>,
 }
 
 /// What is known of one task from its earlier attempts.
@@ -86,6 +92,9 @@ pub struct Run {
     pub pause: Option<Pause>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
+    /// Tasks that workers are at, each in a worktree of its own.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub claimed: BTreeSet<String>,
     /// Tasks done and in all, as last seen.
     pub done: u32,
     /// See `done`.
@@ -140,6 +149,9 @@ pub struct Current {
     pub committed: Option<Option<String>>,
     /// From `CommitRefused`.
     pub refused: Option<String>,
+    /// From `MergeRefused`.
+    #[serde(default)]
+    pub unmerged: Option<String>,
     /// The host died under it: it is only brought to its end, and is none of the next run's iterations.
     #[serde(default)]
     pub cut_off: bool,

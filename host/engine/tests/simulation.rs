@@ -149,7 +149,7 @@ impl World {
             .map(|c| c.task.id.clone())
             .unwrap_or_default();
         match effect {
-            Effect::Idle => panic!("idle in a run"),
+            Effect::Idle | Effect::Await => panic!("idle in a run"),
             Effect::Select { .. } => {
                 let done = self.tasks.iter().filter(|t| t.1 == TaskState::Done).count() as u32;
                 let total = self.tasks.len() as u32;

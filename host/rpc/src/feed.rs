@@ -122,7 +122,7 @@ impl Feed {
         }
     }
 
-    fn output(&self, role: Role, what: &AgentEvent) {
+    fn output(&self, of: &str, role: Role, what: &AgentEvent) {
         let who = match role {
             Role::Work => "",
             Role::Judge => "judge: ",
@@ -146,7 +146,7 @@ impl Feed {
         };
         inner.sequence += from as u64;
         for line in &lines[from..] {
-            let line = format!("{who}{mark}{}", head(line, LINE_MAX));
+            let line = format!("{of}{who}{mark}{}", head(line, LINE_MAX));
             if inner.recent.len() == RECENT {
                 inner.recent.pop_front();
             }
@@ -183,7 +183,13 @@ impl Inner {
 impl View for Feed {
     fn event(&self, event: &Event) {
         match event {
-            Event::Agent { role, what } => self.output(*role, what),
+            Event::Agent { role, what } => self.output("", *role, what),
+            // What a worker's facts come to is told when they are absorbed.
+            Event::Worker { task, what } => {
+                if let Event::Agent { role, what } = what.as_ref() {
+                    self.output(&format!("{task}: "), *role, what);
+                }
+            }
             Event::Fact(_) => self.state_change(),
             Event::GateStarted { .. } | Event::Notice { .. } => {}
         }
@@ -220,7 +226,7 @@ pub fn status_word(now: &Now) -> &'static str {
 /// What a `state_change` tells of, by field.
 pub(crate) fn state(now: &Now) -> Map<String, Value> {
     // The document counts iterations within the run.
-    let iteration = now.iterations + u32::from(now.phase.is_some());
+    let iteration = now.iterations + u32::from(now.phase.is_some()) + now.at_work;
     let (id, title) = now.task.clone().unwrap_or_default();
     let value = json!({
         "iteration": iteration,
@@ -232,6 +238,7 @@ pub(crate) fn state(now: &Now) -> Map<String, Value> {
         "phase": now.phase,
         "run_id": now.run,
         "project_iteration": now.iteration,
+        "workers": now.at_work,
         "done": now.tasks.0,
         "total": now.tasks.1,
         "pause_requested": now.pause.is_some(),

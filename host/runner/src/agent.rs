@@ -100,10 +100,7 @@ pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let mut done = match call.agent.bound.plugin.kind() {
         Kind::Agent => component(&call, &ctx, &services).await?,
         _ => {
-            let scratch = tempfile::Builder::new()
-                .prefix("ralph-agent-")
-                .tempdir()
-                .map_err(|e| Error::io("the scratch directory", e))?;
+            let scratch = leftover::scratch(call.ws)?;
             call.it.scratch = scratch.path().to_string_lossy().into_owned();
             driver(&call, &ctx).await?
         }

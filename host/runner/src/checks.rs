@@ -5,17 +5,21 @@ use std::time::{Duration, Instant};
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
+use ralph_engine::state::Current;
 use ralph_engine::types::{AgentOutcome, Evidence, GateResult, Iteration, Role, Verdict};
 use ralph_plugins::{PluginError, RefusalKind};
 use tokio::task::JoinSet;
 
 use crate::agent;
 use crate::ask::{self, Answer, Question};
+use crate::bus::Bus;
+use crate::control::Stopping;
 use crate::error::Error;
 use crate::registry::BoundGate;
 use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
 use crate::run::Loop;
 use crate::services::{ASKED_MAX, CallServices, GateAccess, Looked};
+use crate::setup::Setup;
 
 /// A gate may wait for the host this much longer than its programs may take.
 const GATE_SLACK: Duration = Duration::from_secs(30);
@@ -86,7 +90,7 @@ impl Loop {
             seed: self.seed(),
             services: Arc::new(services),
             sees: self.sees(gate.as_ref()),
-            tape: self.places()?.tape(&format!("gate {name}")),
+            tape: Some(self.places()?.tape(&format!("gate {name}"))),
             gate,
             name,
         })
@@ -168,6 +172,99 @@ impl Loop {
     }
 }
 
+/// What gates are asked about outside of an iteration's own phase.
+pub(crate) struct Subject {
+    pub(crate) iteration: Iteration,
+    pub(crate) seed: String,
+}
+
+impl Subject {
+    /// An iteration that had passed its gates.
+    pub(crate) fn of(c: &Current) -> Subject {
+        let prepared = c.prepared.as_ref();
+        Subject {
+            seed: prepared.map(|p| p.attempt_id.clone()).unwrap_or_default(),
+            iteration: Iteration {
+                number: c.number,
+                attempt: c.attempt,
+                agent: c.agent.clone(),
+                task: Some(c.task.clone()),
+                ..Subject::nobody().iteration
+            },
+        }
+    }
+
+    /// No iteration: a person's own work.
+    pub(crate) fn nobody() -> Subject {
+        Subject {
+            seed: "check".into(),
+            iteration: Iteration {
+                run_id: String::new(),
+                number: 0,
+                attempt: 0,
+                agent: String::new(),
+                role: Role::Work,
+                workspace: String::new(),
+                scratch: String::new(),
+                task: None,
+            },
+        }
+    }
+}
+
+/// Asks all gates, side by side. Their answers, by name.
+pub(crate) async fn again(
+    setup: &Setup,
+    bus: &Bus,
+    stopping: &Stopping,
+    subject: Subject,
+    looked: Looked,
+) -> Result<Vec<GateResult>, Error> {
+    let mut at_work = JoinSet::new();
+    for (name, gate) in &setup.gates {
+        let access = GateAccess {
+            ws: setup.project.ws.clone(),
+            git: setup.git.clone(),
+            looked: looked.clone(),
+            timeout: gate.gate.timeout.get(),
+            env: gate.gate.env.clone(),
+        };
+        at_work.spawn(check(GateCall {
+            name: name.clone(),
+            gate: Some(gate.clone()),
+            it: Iteration {
+                workspace: setup.project.ws.root().to_string_lossy().into_owned(),
+                ..subject.iteration.clone()
+            },
+            seed: subject.seed.clone(),
+            services: Arc::new(CallServices {
+                gate: Some(access),
+                ..CallServices::plain(name, bus, stopping)
+            }),
+            sees: Vec::new(),
+            tape: None,
+        }));
+    }
+    let mut results = Vec::new();
+    loop {
+        let joined = tokio::select! {
+            joined = at_work.join_next() => joined,
+            () = stopping.force() => {
+                at_work.shutdown().await;
+                return Ok(results);
+            }
+        };
+        let Some(joined) = joined else { break };
+        let fact =
+            joined.map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
+        if let Fact::GateAnswered { result, .. } = fact {
+            results.push(result);
+        }
+    }
+    results.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(results)
+}
+
 /// One gate's call, free of the loop, so that many run side by side.
 struct GateCall {
     name: String,
@@ -176,7 +273,8 @@ struct GateCall {
     seed: String,
     services: Arc<CallServices>,
     sees: Vec<String>,
-    tape: String,
+    /// What a replay needs is kept here; nothing for what is no iteration's.
+    tape: Option<String>,
 }
 
 async fn check(call: GateCall) -> Result<Fact, Error> {
@@ -219,10 +317,12 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                         ))
                     }
                 };
-            if let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock()) {
+            if let Some(path) = &call.tape
+                && let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock())
+            {
                 kept.answered &= asked.runs.len() + asked.diffs.len() < ASKED_MAX;
                 kept.asked = asked.clone();
-                tape::save(&access.ws, &call.tape, &kept);
+                tape::save(&access.ws, path, &kept);
             }
             (verdict, g.bound.plugin.digest().to_owned())
         }

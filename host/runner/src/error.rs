@@ -38,6 +38,21 @@ pub enum Error {
     /// git refuses.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// Somebody asked for it.
+    #[error("stopped")]
+    Stopped,
+    /// Accepted work is in nobody's way, but something of the user's is in its.
+    #[error(
+        "{task} is accepted, and its work is on the branch {branch}, but it can't be merged here: {output}\nPut away what is in the way (commit it, or `git stash`), then run again; nothing is done twice."
+    )]
+    Unmerged {
+        /// The task.
+        task: String,
+        /// Where its work is.
+        branch: String,
+        /// What git says.
+        output: String,
+    },
     /// The journal isn't whole.
     #[error(
         ".ralph/journal.jsonl, line {line}: {why}. Nothing was changed. Move the file away to start afresh; the records in .ralph/receipts stay."
@@ -89,8 +104,11 @@ impl Error {
 
 impl From<Error> for EndReason {
     fn from(e: Error) -> EndReason {
-        EndReason::Error {
-            message: e.to_string(),
+        match e {
+            Error::Stopped => EndReason::Stopped,
+            e => EndReason::Error {
+                message: e.to_string(),
+            },
         }
     }
 }

@@ -86,6 +86,29 @@ pub fn fold(ws: &Workspace, from: Option<(Checkpoint, State)>) -> Result<Folded,
     fold_from(file, Checkpoint::default(), State::default())
 }
 
+/// Shows every line to `see`, without checking the chain. An unfinished last line is left out.
+pub fn each(ws: &Workspace, mut see: impl FnMut(Line)) -> Result<(), Error> {
+    let Some(file) = open_read(ws)? else {
+        return Ok(());
+    };
+    let mut reader = BufReader::new(file);
+    let mut number = 0;
+    loop {
+        let mut line = Vec::new();
+        let read = (&mut reader)
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::io(PATH, e))?;
+        number += 1;
+        if read == 0 || line.pop() != Some(b'\n') {
+            return Ok(());
+        }
+        let parsed = serde_json::from_slice(&line)
+            .map_err(|e| damaged(number, &format!("it can't be read: {e}")))?;
+        see(parsed);
+    }
+}
+
 fn open_read(ws: &Workspace) -> Result<Option<File>, Error> {
     match ws.dir().open(PATH) {
         Ok(file) => Ok(Some(file.into_std())),
@@ -120,7 +143,10 @@ fn fold_from(mut file: File, at: Checkpoint, mut state: State) -> Result<Folded,
     let mut recent = Vec::new();
     while let Some(line) = lines.next()? {
         lines.apply(&mut state, &line)?;
-        if matches!(line.fact, Fact::IterationEnded { .. }) {
+        if matches!(
+            line.fact,
+            Fact::IterationEnded { .. } | Fact::Absorbed { .. }
+        ) {
             recent.clear();
         } else {
             recent.push(line);

@@ -1,11 +1,15 @@
 //! Programs that outlived their host: remembered by pid and start time, one file
-//! each, and ended at the next start.
+//! each, and ended at the next start. Scratch directories of dead runs go as well.
 
 use ralph_workspace::Workspace;
 use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::error::Error;
 
 const DIR: &str = ".ralph/tmp";
 const PREFIX: &str = "child-";
+const SCRATCH: &str = "agent-";
 
 #[derive(Serialize, Deserialize)]
 struct Child {
@@ -40,9 +44,23 @@ impl Drop for Remembered {
     }
 }
 
-/// Ends what a dead host left running. Says the pids of what there was.
+/// A directory for one agent call, gone with the value, or at the next start.
+pub fn scratch(ws: &Workspace) -> Result<TempDir, Error> {
+    ws.create_dir_all(DIR)?;
+    tempfile::Builder::new()
+        .prefix(SCRATCH)
+        .tempdir_in(ws.root().join(DIR))
+        .map_err(|e| Error::io("the scratch directory", e))
+}
+
+/// Ends what a dead host left running, and removes what it left lying about. Says the pids of what there was.
 pub fn end(ws: &Workspace) -> Vec<u32> {
     let names = ws.list(DIR).unwrap_or_default();
+    for name in names.iter().filter(|n| n.starts_with(SCRATCH)) {
+        if let Err(e) = ws.remove_dir_all(&format!("{DIR}/{name}")) {
+            tracing::warn!("{DIR}/{name} can't be removed: {e}");
+        }
+    }
     let mut ended = Vec::new();
     for name in names.iter().filter(|n| n.starts_with(PREFIX)) {
         let path = format!("{DIR}/{name}");

@@ -1,7 +1,7 @@
 //! Carries out what the engine decides, and feeds back what came of it.
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
-//! - [`run`](mod@run) and `phases`: the loop; `agent`, `ask`, `services`, `taskfile`: its parts
+//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
@@ -15,10 +15,13 @@ mod checks;
 pub mod clock;
 pub mod control;
 pub mod error;
+mod fleet;
 pub mod journal;
 mod ledger;
 mod leftover;
+mod merge;
 pub mod names;
+pub mod notify;
 mod phases;
 pub mod preview;
 pub mod project;
@@ -31,8 +34,11 @@ mod services;
 pub mod setup;
 pub mod status;
 pub mod steer;
+pub mod supervise;
 mod taskfile;
 pub mod trust;
+pub mod watch;
+mod worker;
 
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};

@@ -62,12 +62,14 @@ impl Loop {
         let (path, _, file) = self.s.project.tasks()?;
         let (done, total) = counts(&file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
+        let claimed = self.state.run.as_ref().map(|r| &r.claimed);
+        let taken = |id: &str| claimed.is_some_and(|c| c.contains(id));
         let chosen = match target {
-            None => file.next(&|_| false),
+            None => file.next(&taken),
             Some(id) => match file.get(id).map(|e| e.state) {
                 None => return Err(Error::Usage(format!("{path} has no task `{id}` any more"))),
                 Some(TaskState::Done) => return Ok(nothing(Vec::new())),
-                Some(_) => file.next(&|other| other != id),
+                Some(_) => file.next(&|other| other != id || taken(other)),
             },
         };
         Ok(match chosen {
@@ -87,7 +89,10 @@ impl Loop {
 
     pub(crate) async fn prepare(&mut self) -> Result<Fact, Error> {
         let c = self.current()?;
-        let attempt_id = format!("{}-iter{:04}", clock::compact(), c.number);
+        let mut attempt_id = format!("{}-iter{:04}", clock::compact(), c.number);
+        if let Some(worker) = &self.s.worker {
+            attempt_id = format!("{attempt_id}-{worker}");
+        }
         let places = Places::of(&c.task.id, &attempt_id);
         let now = self.s.git.snapshot().await?;
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
@@ -285,7 +290,11 @@ impl Loop {
             c.task.id,
             c.agent
         );
-        let extra = self.ignore();
+        // A worker's task file is not the project's.
+        let extra = match self.s.worker {
+            Some(_) => Vec::new(),
+            None => self.ignore(),
+        };
         Ok(
             match self
                 .s

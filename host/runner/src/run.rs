@@ -1,5 +1,6 @@
 //! The loop: asks the engine what is next, journals it, carries it out, feeds the fact back.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use ralph_engine::fact::{EndReason, Phase};
@@ -13,6 +14,7 @@ use crate::bus::Bus;
 use crate::clock;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::fleet::Fleet;
 use crate::journal::{self, Journal, Line};
 use crate::leftover;
 use crate::names::Places;
@@ -88,6 +90,7 @@ impl Opened {
     /// # Errors
     /// The disk or git refuses.
     pub async fn start(mut self) -> Result<Begun, Error> {
+        self.0.switch().await?;
         self.0.start().await?;
         Ok(Begun(self.0))
     }
@@ -104,46 +107,105 @@ impl Begun {
     /// # Errors
     /// Not even its end could be recorded.
     pub async fn to_its_end(self) -> Result<Summary, Error> {
-        carry_on(self.0).await
+        let mut l = self.0;
+        let mut fleet = l.s.workers.map(Fleet::new);
+        if let Some(fleet) = &mut fleet
+            && let Err(e) = fleet.reconcile(&mut l).await
+        {
+            l.fault(e)?;
+        }
+        l.go(&mut fleet).await
     }
 }
 
-async fn carry_on(mut l: Loop) -> Result<Summary, Error> {
-    let run = l
-        .state
-        .run
-        .as_ref()
-        .map(|r| r.id.clone())
-        .unwrap_or_default();
-    let mut last = (0, (0, 0));
-    loop {
-        l.fold_noted()?;
-        l.note_stop()?;
-        if let Some(run) = &l.state.run {
-            last = (run.iterations, (run.done, run.total));
+/// The same for one iteration in a worker's worktree. Boxed, for a run waits for
+/// workers and a worker is a run.
+pub(crate) fn worker(
+    setup: Setup,
+    bus: Bus,
+    stopping: Stopping,
+    recalled: Option<Fact>,
+    said: Vec<String>,
+) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
+    Box::pin(async move {
+        let mut l = Loop::open(setup, bus, stopping)?;
+        if let Some(fact) = recalled.filter(|_| l.desk.journaled().seq == 0) {
+            l.record(fact)?;
         }
-        let effect = l.state.next();
-        if let Effect::End(end) = effect {
-            l.end(&end)?;
-            let (iterations, tasks) = last;
-            return Ok(Summary {
-                run,
-                end,
-                iterations,
-                accepted: l.accepted,
-                tasks,
-                usage: l.usage,
-            });
+        for text in said {
+            if !l.state.injected.contains(&text) {
+                l.record(Fact::Injected { text })?;
+            }
         }
-        if let Err(e) = l.carry_out(effect).await {
-            // The disk may be what failed; then recording that fails as well, and the caller hears of it.
-            tracing::error!("{e}");
-            l.record(Fact::Faulted { end: e.into() })?;
-        }
-    }
+        l.start().await?;
+        l.go(&mut None).await
+    })
 }
 
 impl Loop {
+    async fn go(mut self, fleet: &mut Option<Fleet>) -> Result<Summary, Error> {
+        let run = self.run_id();
+        let mut last = (0, (0, 0));
+        loop {
+            self.fold_noted()?;
+            self.note_stop()?;
+            if let Some(run) = &self.state.run {
+                last = (run.iterations, (run.done, run.total));
+            }
+            let effect = self.state.next();
+            if let Effect::End(end) = effect {
+                self.end(&end)?;
+                let (iterations, tasks) = last;
+                return Ok(Summary {
+                    run,
+                    end,
+                    iterations,
+                    accepted: self.accepted,
+                    tasks,
+                    usage: self.usage,
+                });
+            }
+            let done = match fleet {
+                Some(fleet) => fleet.step(&mut self, effect).await,
+                None => self.carry_out(effect).await,
+            };
+            if let Err(e) = done {
+                self.fault(e)?;
+            }
+        }
+    }
+
+    fn run_id(&self) -> String {
+        self.state
+            .run
+            .as_ref()
+            .map(|r| r.id.clone())
+            .unwrap_or_default()
+    }
+
+    /// The run ends for this. The disk may be what failed; then recording that
+    /// fails as well, and the caller hears of it.
+    fn fault(&mut self, e: Error) -> Result<(), Error> {
+        tracing::error!("{e}");
+        self.record(Fact::Faulted { end: e.into() })
+    }
+
+    /// `[git] branch`
+    async fn switch(&self) -> Result<(), Error> {
+        match &self.s.project.config.git.branch {
+            Some(branch) if self.state.current.is_none() => {
+                Ok(self.s.git.switch(branch, None).await?)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in what an iteration came to.
+    pub(crate) fn count(&mut self, accepted: bool, usage: Usage) {
+        self.usage = self.usage.plus(usage);
+        self.accepted += u32::from(accepted);
+    }
+
     fn open(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
         let ws = &s.project.ws;
         let lock = ProjectLock::acquire(ws)?;
@@ -247,7 +309,7 @@ impl Loop {
         }
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> Result<(), Error> {
+    pub(crate) async fn carry_out(&mut self, effect: Effect) -> Result<(), Error> {
         if let Some(phase) = effect.phase() {
             if !self.begin(Fact::Started { phase })? {
                 // Somebody wants something: it may not be what is to be done any more.
@@ -261,7 +323,9 @@ impl Loop {
             }
         }
         match effect {
-            Effect::Idle | Effect::End(_) => Err(Error::Internal("no run is on".into())),
+            Effect::Idle | Effect::Await | Effect::End(_) => {
+                Err(Error::Internal("no run is on".into()))
+            }
             Effect::Select { target } => {
                 self.pause_between().await;
                 if self.stopping.asked().is_some() {
@@ -314,18 +378,10 @@ impl Loop {
             }
             Effect::Close(ruling) => {
                 let (facts, accepted) = self.close(&ruling)?;
-                self.usage = self.usage.plus(
-                    self.state
-                        .current
-                        .as_ref()
-                        .map(|c| c.usage)
-                        .unwrap_or_default(),
-                );
-                self.accepted += u32::from(accepted);
+                let usage = self.state.current.as_ref().map(|c| c.usage);
+                self.count(accepted, usage.unwrap_or_default());
                 (self.looked, self.taken_up) = (None, false);
                 self.record_all(facts)?;
-                self.sync()?;
-                self.lines.clear();
                 self.save()
             }
         }

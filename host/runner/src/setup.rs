@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_config::types::{Gate, Judge};
+use ralph_config::types::{Gate, Isolation, Judge};
 use ralph_engine::fact::Rules;
 use ralph_engine::types::Role;
 use ralph_plugins::Host;
@@ -23,9 +23,12 @@ pub struct RunOptions {
     pub task: Option<String>,
     /// Commit nothing.
     pub no_commit: bool,
+    /// Workers in worktrees, instead of `[parallel] workers`.
+    pub parallel: Option<u32>,
 }
 
 /// A judge or reviewer with the agent that answers.
+#[derive(Clone)]
 pub struct Asker {
     /// Writes and reads.
     pub judge: Bound,
@@ -61,6 +64,10 @@ pub struct Setup {
     pub header: Option<String>,
     /// Only this task.
     pub target: Option<String>,
+    /// This many workers, each in a worktree of its own; `None`: in the project's own working tree.
+    pub workers: Option<usize>,
+    /// In a worktree: whose. Tells its attempts from those of others.
+    pub worker: Option<String>,
 }
 
 impl Setup {
@@ -106,7 +113,20 @@ impl Setup {
             review: review.is_some(),
             commit: config.git.auto_commit && !options.no_commit,
         };
+        let width = options.parallel.unwrap_or(config.parallel.workers);
+        let isolated = config.git.isolation == Isolation::Worktree;
+        let workers = (width > 1 || isolated || options.parallel.is_some())
+            .then(|| usize::try_from(width).unwrap_or(1));
+        if workers.is_some() && !rules.commit {
+            return Err(Error::Usage(
+                "workers in worktrees hand their work over as commits: `--parallel`, [parallel] and [git] isolation \
+                 don't go with `--no-commit` or [git] auto_commit = false"
+                    .into(),
+            ));
+        }
         Ok(Setup {
+            workers,
+            worker: None,
             git,
             agent,
             gates,

@@ -1,5 +1,6 @@
 //! Where a project stands, read without a lock and without starting anything.
 
+use ralph_engine::fact::EndReason;
 use ralph_engine::types::{TaskState, Usage};
 use serde::Serialize;
 use serde_json::Value;
@@ -66,6 +67,13 @@ pub struct RunNow {
     pub task: Option<String>,
     /// Its phase.
     pub phase: Option<ralph_engine::fact::Phase>,
+}
+
+/// Why the last run ended.
+pub fn last_end(project: &Project) -> Result<Option<EndReason>, Error> {
+    let file = StateFile::read(&project.ws).unwrap_or_default();
+    let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
+    Ok(state.last_end.filter(|_| state.run.is_none()))
 }
 
 /// Reads it.

@@ -47,6 +47,8 @@ pub struct Now {
     pub pause: Option<Pause>,
     /// Somebody wants it to end.
     pub stop: Option<Stop>,
+    /// Workers that are at a task each.
+    pub at_work: u32,
     /// Texts that wait for the next prompt.
     pub injected: usize,
     /// Tasks done and in all, as last seen.
@@ -62,7 +64,7 @@ pub struct Now {
 impl Now {
     /// Paused, with no iteration on?
     pub fn rests(&self) -> bool {
-        self.pause.is_some() && self.phase.is_none() && self.end.is_none()
+        self.pause.is_some() && self.phase.is_none() && self.at_work == 0 && self.end.is_none()
     }
 
     fn take(&mut self, state: &State) {
@@ -74,6 +76,7 @@ impl Now {
             self.pause = run.pause;
             self.stop = self.stop.max(run.stop);
             self.tasks = (run.done, run.total);
+            self.at_work = u32::try_from(run.claimed.len()).unwrap_or(u32::MAX);
         }
         self.iteration = state.iterations;
         self.injected = state.injected.len();

@@ -48,12 +48,20 @@ pub(crate) const RECORD_FILES: &[&str] = &[
     "journal.jsonl",
     "state.json",
     "lock",
+    "worker.json",
     "progress.md",
     ".gitignore",
 ];
 
 /// Directories directly below `.ralph/` that are ralph's own records.
-pub(crate) const RECORD_DIRS: &[&str] = &["logs", "receipts", "attempts", "context", "tmp"];
+pub(crate) const RECORD_DIRS: &[&str] = &[
+    "logs",
+    "receipts",
+    "attempts",
+    "context",
+    "tmp",
+    "worktrees",
+];
 
 /// Whether ralph itself writes this path (relative to the root) in the course
 /// of a run. Such paths are in no snapshot, change, diff or commit, whatever

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod audit;
+pub mod check;
 pub mod doctor;
 pub mod explain;
 pub mod init;
@@ -11,6 +12,7 @@ pub mod run;
 pub mod schema;
 pub mod status;
 pub mod steer;
+pub mod supervise;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};

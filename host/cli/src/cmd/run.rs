@@ -22,15 +22,20 @@ use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
+    // The configuration of the run's start: an agent may have changed the file since.
+    let project = Project::open(dir)?;
     if args.dry_run {
-        return super::preview::dry_run(dir, args.step, args.max_iterations, out).await;
+        return super::preview::dry_run(project, args, out).await;
     }
-    let (summary, signal) = go(dir, args.step, args.max_iterations, out).await?;
+    let (summary, signal) =
+        go(&project, args.step, args.max_iterations, args.parallel, out).await?;
+    super::supervise::tell(&project, Some(summary.end.clone()), out.json).await;
     Ok(finish(&summary, signal, summary.end.exit_code(), out))
 }
 
 pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
-    let (summary, signal) = go(dir, args, Some(1), out).await?;
+    let project = Project::open(dir)?;
+    let (summary, signal) = go(&project, args, Some(1), None, out).await?;
     // One iteration is all that was asked for: it is done if its work was accepted.
     let code = match summary.end {
         EndReason::MaxIterations => u8::from(summary.accepted == 0),
@@ -40,16 +45,16 @@ pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Err
 }
 
 async fn go(
-    dir: &Path,
+    project: &Project,
     args: StepArgs,
     max: Option<u32>,
+    parallel: Option<u32>,
     out: &Out,
 ) -> Result<(Summary, Option<i32>), Error> {
-    let project = Project::open(dir)?;
     for warning in &project.warnings {
         note(&format!("warning: {warning}"));
     }
-    let trust = Trust::of(&project)?;
+    let trust = Trust::of(project)?;
     if args.trust && !trust.given {
         note("This project's configuration can run or reach:");
         for power in &trust.powers {
@@ -63,13 +68,14 @@ async fn go(
         max_iterations: max,
         task: args.task,
         no_commit: args.no_commit,
+        parallel,
     };
     let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
     for warning in &setup.warnings {
         note(&format!("warning: {}: {warning}", setup.task_path));
     }
     if args.trust && !trust.given {
-        trust.give(&project)?;
+        trust.give(project)?;
     }
     let view: Arc<dyn View> = if out.json || !Live::fits() {
         Arc::new(Queued::new(Plain::new(out.json)))
@@ -78,7 +84,7 @@ async fn go(
     };
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));
-    let watch = tokio::spawn(watch(control.clone(), caught.clone()));
+    let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
     let feed = Arc::new(Feed::default());
     let bus = Bus::new(vec![view, feed.clone()]);
     let ran = steered(setup, bus, stopping, &control, &feed).await;
@@ -132,7 +138,7 @@ pub async fn patiently<T>(setup: impl Future<Output = T>) -> T {
 }
 
 /// The first signal ends the run at once, in good order; its state stays, and the next run takes it up.
-async fn watch(control: Control, caught: Arc<AtomicI32>) {
+pub async fn watch_signals(control: Control, caught: Option<Arc<AtomicI32>>) {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
@@ -150,7 +156,10 @@ async fn watch(control: Control, caught: Arc<AtomicI32>) {
             _ = term.recv() => kinds[1],
             _ = hup.recv() => kinds[2],
         };
-        let _ = caught.compare_exchange(0, kind.as_raw_value(), Ordering::SeqCst, Ordering::SeqCst);
+        if let Some(caught) = &caught {
+            let signal = kind.as_raw_value();
+            let _ = caught.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+        }
         control.stop(Stop::Force);
     }
 }

@@ -1,7 +1,7 @@
 //! The run as a person follows it: which lines stay, and what is going on now.
 //! Both views draw from it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use ralph_engine::Fact;
@@ -45,6 +45,7 @@ pub struct Model {
     done: (u32, u32),
     iterations: u32,
     selected: String,
+    workers: BTreeMap<String, Model>,
 }
 
 impl Model {
@@ -61,6 +62,7 @@ impl Model {
             done: (0, 0),
             iterations: 0,
             selected: String::new(),
+            workers: BTreeMap::new(),
         }
     }
 
@@ -75,8 +77,31 @@ impl Model {
             Event::Fact(fact) => self.fact(fact),
             Event::Agent { role, what } => self.agent(*role, what),
             Event::GateStarted { .. } => Vec::new(),
+            Event::Worker { task, what } => self.worker(task, what),
             Event::Notice { text } => vec![said(Tone::Quiet, one_line(text, WIDTH * 2))],
         }
+    }
+
+    /// The same lines, with the task before them.
+    fn worker(&mut self, task: &str, event: &Event) -> Vec<Said> {
+        let done = self.done;
+        let worker = self
+            .workers
+            .entry(task.to_owned())
+            .or_insert_with(Model::new);
+        worker.done = done;
+        let lines = worker.event(event);
+        // One iteration is a run of the worker's; nobody else cares where that begins and ends.
+        if matches!(
+            event,
+            Event::Fact(Fact::RunStarted { .. } | Fact::RunEnded { .. })
+        ) {
+            return Vec::new();
+        }
+        lines
+            .into_iter()
+            .map(|l| said(l.tone, format!("{task:<6} {}", l.text)))
+            .collect()
     }
 
     fn agent(&mut self, role: Role, what: &AgentEvent) -> Vec<Said> {
@@ -228,6 +253,27 @@ impl Model {
                     tone,
                     format!("{word}: {}", one_line(reason, WIDTH * 2)),
                 )]
+            }
+            Fact::Absorbed { task, facts, .. } => {
+                self.workers.remove(task);
+                let mut lines = Vec::new();
+                for fact in facts {
+                    match fact {
+                        Fact::AgentEnded { usage, .. } | Fact::Answered { usage, .. } => {
+                            self.settle(*usage);
+                        }
+                        Fact::Committed { sha: Some(sha), .. } => {
+                            let sha = sha.get(..10).unwrap_or(sha);
+                            lines.push(said(Tone::Good, format!("{task:<6} merged as {sha}")));
+                        }
+                        Fact::MergeRefused { .. } => {
+                            lines.push(said(Tone::Bad, format!("{task:<6} not merged")));
+                        }
+                        Fact::IterationEnded { .. } => self.iterations += 1,
+                        _ => {}
+                    }
+                }
+                lines
             }
             Fact::RunEnded { end } => vec![self.end(end)],
             _ => Vec::new(),

@@ -1,7 +1,6 @@
 //! `ralph clean`: makes room. Receipts, context and logs of old iterations go;
 //! journal, attempts and progress stay for ever.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ralph_engine::Fact;
@@ -15,8 +14,6 @@ use crate::journal::{self, Journal};
 use crate::names::Places;
 use crate::project::Project;
 use crate::records::StateFile;
-
-const LOGS: &str = ".ralph/logs";
 
 /// Which iterations keep their records.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +51,23 @@ pub fn clean(project: &Project, keep: Keep, dry_run: bool) -> Result<Cleaned, Er
         false if !ws.exists(journal::PATH) => None,
         false => Some(ProjectLock::acquire(ws)?),
     };
-    let mut ended: Vec<(u32, String, Places)> = Vec::new();
+    let mut ended: Vec<Old> = Vec::new();
     history::scan(ws, |record: Record| {
         if let Some(end) = &record.end {
             let places = Places::of(&record.current.task.id, record.attempt_id());
-            ended.push((record.current.number, end.at.clone(), places));
+            let logs = match record.recorded() {
+                Some(files) => {
+                    let logs = files.keys().filter(|short| short.starts_with("log-"));
+                    logs.map(|short| places.long(short)).collect()
+                }
+                None => vec![places.log(&record.current.agent, "")],
+            };
+            ended.push(Old {
+                number: record.current.number,
+                at: end.at.clone(),
+                places,
+                logs,
+            });
         }
     })?;
     let old = match keep {
@@ -68,7 +77,7 @@ pub fn clean(project: &Project, keep: Keep, dry_run: bool) -> Result<Cleaned, Er
             let limit = span.as_secs_f64();
             ended
                 .iter()
-                .take_while(|(_, at, _)| clock::seconds(at, &now) > limit)
+                .take_while(|old| clock::seconds(&old.at, &now) > limit)
                 .count()
         }
     };
@@ -76,10 +85,10 @@ pub fn clean(project: &Project, keep: Keep, dry_run: bool) -> Result<Cleaned, Er
         dry_run,
         ..Cleaned::default()
     };
-    let Some((through, ..)) = ended[..old].last() else {
+    let Some(last) = ended[..old].last() else {
         return Ok(cleaned);
     };
-    cleaned.through = *through;
+    cleaned.through = last.number;
     let goes = collect(ws, &ended[..old], &mut cleaned)?;
     if dry_run || goes.is_empty() {
         return Ok(cleaned);
@@ -92,7 +101,7 @@ pub fn clean(project: &Project, keep: Keep, dry_run: bool) -> Result<Cleaned, Er
             ws.remove_file(path)?;
         }
     }
-    for (_, _, places) in &ended[..old] {
+    for Old { places, .. } in &ended[..old] {
         for path in [&places.receipts, &places.context] {
             if let Some((task, _)) = path.rsplit_once('/') {
                 // Only an empty one goes.
@@ -104,42 +113,31 @@ pub fn clean(project: &Project, keep: Keep, dry_run: bool) -> Result<Cleaned, Er
     Ok(cleaned)
 }
 
-/// Paths that go, counted.
-fn collect(
-    ws: &Workspace,
-    old: &[(u32, String, Places)],
-    cleaned: &mut Cleaned,
-) -> Result<Vec<String>, Error> {
-    let mut goes = Vec::new();
-    let mut attempts = BTreeSet::new();
-    let mut touched = BTreeSet::new();
-    for (number, _, places) in old {
-        attempts.insert(places.attempt_id().to_owned());
-        for dir in [&places.receipts, &places.context] {
-            let before = cleaned.files;
-            weigh(ws, dir, cleaned)?;
-            if cleaned.files > before {
-                goes.push(dir.clone());
-                touched.insert(*number);
-            }
-        }
-    }
-    for name in ws.list(LOGS)? {
-        if attempt_in(&name).is_some_and(|a| attempts.contains(a)) {
-            let path = format!("{LOGS}/{name}");
-            weigh(ws, &path, cleaned)?;
-            goes.push(path);
-        }
-    }
-    cleaned.iterations = u32::try_from(touched.len()).unwrap_or(u32::MAX);
-    Ok(goes)
+/// An iteration that keeps nothing but its attempt.
+struct Old {
+    number: u32,
+    /// When it ended.
+    at: String,
+    places: Places,
+    logs: Vec<String>,
 }
 
-/// `20260101-000000-iter0001-codex.log` → `20260101-000000-iter0001`
-fn attempt_in(name: &str) -> Option<&str> {
-    let digits = name.find("-iter")? + "-iter".len();
-    let end = name[digits..].find(|c: char| !c.is_ascii_digit())?;
-    (end > 0).then(|| &name[..digits + end])
+/// Paths that go, counted.
+fn collect(ws: &Workspace, old: &[Old], cleaned: &mut Cleaned) -> Result<Vec<String>, Error> {
+    let mut goes = Vec::new();
+    for one in old {
+        let from = goes.len();
+        let dirs = [&one.places.receipts, &one.places.context];
+        for path in dirs.into_iter().chain(&one.logs) {
+            let before = cleaned.files;
+            weigh(ws, path, cleaned)?;
+            if cleaned.files > before {
+                goes.push(path.clone());
+            }
+        }
+        cleaned.iterations += u32::from(goes.len() > from);
+    }
+    Ok(goes)
 }
 
 fn weigh(ws: &Workspace, path: &str, cleaned: &mut Cleaned) -> Result<(), Error> {
@@ -164,25 +162,4 @@ fn note(ws: &Workspace, through: u32) -> Result<(), Error> {
     let mut journal = Journal::open(ws, &folded)?;
     journal.append(&[Fact::Cleaned { through }])?;
     journal.sync()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::attempt_in;
-
-    #[test]
-    fn a_log_belongs_to_the_attempt_in_its_name_and_to_no_other() {
-        let of = attempt_in;
-        assert_eq!(
-            of("20260101-000000-iter0012-codex-judge.log"),
-            Some("20260101-000000-iter0012")
-        );
-        assert_eq!(
-            of("20260101-000000-iter00123-a.log"),
-            Some("20260101-000000-iter00123")
-        );
-        for odd in ["notes.log", "x-iter.log", "-iter-", "x-iterabc-"] {
-            assert_eq!(of(odd), None, "{odd}");
-        }
-    }
 }

@@ -207,6 +207,13 @@ impl Folder {
         let Some(line) = self.lines.next()? else {
             return Ok(None);
         };
+        if let Fact::Absorbed { facts, began, .. } = &line.fact {
+            let record = self.absorbed(&line, facts, began);
+            self.lines.apply(&mut self.state, &line)?;
+            return Ok(Some(
+                record.map_or(Step::Line, |r| Step::Ended(Box::new(r))),
+            ));
+        }
         let ended = match &line.fact {
             Fact::IterationEnded { .. } => self.state.current.clone().zip(self.state.run.clone()),
             _ => None,
@@ -239,6 +246,45 @@ impl Folder {
                 at: line.at.clone(),
             }),
         }))))
+    }
+
+    /// A worker's iteration, of which the journal has one line only.
+    fn absorbed(&self, line: &Line, facts: &[Fact], began: &str) -> Option<Record> {
+        let mut state = self.state.clone();
+        let mut record = None;
+        let mut lines = Vec::new();
+        for fact in facts {
+            if let Fact::IterationEnded {
+                result,
+                reason,
+                progress,
+            } = fact
+            {
+                let run = state.run.clone()?;
+                record = Some(Record {
+                    run: run.id,
+                    rules: run.rules,
+                    current: state.current.clone()?,
+                    lines: std::mem::take(&mut lines),
+                    end: Some(Ended {
+                        result: *result,
+                        reason: reason.clone(),
+                        progress: *progress,
+                        at: line.at.clone(),
+                    }),
+                });
+            }
+            state.apply(fact).ok()?;
+            // The time of its beginning is the only one that is kept.
+            let at = if began.is_empty() { &line.at } else { began };
+            lines.push(Line {
+                seq: line.seq,
+                at: at.to_owned(),
+                prev: String::new(),
+                fact: fact.clone(),
+            });
+        }
+        record
     }
 
     /// The iteration that hasn't ended.

@@ -49,6 +49,7 @@ mod snapshot;
 mod stage;
 mod status;
 mod sync;
+mod worktree;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +60,7 @@ pub use changes::Changes;
 pub use commit::Commit;
 pub use error::GitError;
 pub use snapshot::Snapshot;
+pub use worktree::{Advanced, Restacked};
 
 use crate::guard::Workspace;
 use repo::{Head, Repo};

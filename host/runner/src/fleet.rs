@@ -1,0 +1,327 @@
+//! A run whose iterations are carried out by workers, each in a worktree of its
+//! own (`--parallel`, `[git] isolation`). The engine decides as ever; here an
+//! iteration is handed to a worker, and what came of it is absorbed: accepted
+//! work is merged first, one worker at a time, and checked again if the branch
+//! has moved meanwhile. The project's journal then reads as if the iterations
+//! had come one after another, in the order of their merging.
+
+use ralph_engine::decide::{self, Standing};
+use ralph_engine::fact::{EndReason, IterationResult};
+use ralph_engine::state::Current;
+use ralph_engine::types::TaskState;
+use ralph_engine::{Effect, Fact};
+use tokio::task::{JoinError, JoinSet};
+
+use crate::error::Error;
+use crate::journal::Line;
+use crate::merge::{Merge, merge};
+use crate::names::Places;
+use crate::records::Finished;
+use crate::run::{self, Loop, Summary, snapshot};
+use crate::taskfile;
+use crate::worker::{self, Worker};
+
+/// Those at work.
+pub(crate) struct Fleet {
+    width: usize,
+    at_work: JoinSet<(String, Result<Summary, Error>)>,
+}
+
+impl Fleet {
+    pub(crate) fn new(width: usize) -> Fleet {
+        Fleet {
+            width,
+            at_work: JoinSet::new(),
+        }
+    }
+
+    /// What dead workers had finished is absorbed; what nobody needs any more is removed.
+    pub(crate) async fn reconcile(&self, l: &mut Loop) -> Result<(), Error> {
+        for worker in Worker::all(&l.s).await? {
+            absorb_all(l, &worker).await?;
+            let (_, _, file) = l.s.project.tasks()?;
+            let task = &worker.note.task;
+            let over = file.get(task).is_none_or(|e| e.state == TaskState::Done);
+            if over && l.s.project.ws.exists(&worker.dir) {
+                keep(l, &worker).await?;
+            }
+        }
+        // Whoever was told something and has not ended with it.
+        let told: Vec<String> = l.state.handed.keys().cloned().collect();
+        for task in told {
+            l.record(Fact::Released { task })?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn step(&mut self, l: &mut Loop, effect: Effect) -> Result<(), Error> {
+        match effect {
+            Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
+            Effect::Select { target } => match l.select(target.as_deref())? {
+                Fact::NothingSelectable { .. } if !self.at_work.is_empty() => self.wait(l).await,
+                fact => l.record(fact),
+            },
+            Effect::Prepare if l.state.current.is_none() => self.claim(l).await,
+            Effect::Await => self.wait(l).await,
+            // Those at work come to their end meanwhile.
+            Effect::Pause if !self.at_work.is_empty() => {
+                let desk = l.desk.clone();
+                tokio::select! {
+                    joined = self.at_work.join_next() => ended(l, joined).await,
+                    () = desk.resumed() => Ok(()),
+                }
+            }
+            // An iteration that a run without workers had begun.
+            other => l.carry_out(other).await,
+        }
+    }
+
+    async fn claim(&mut self, l: &mut Loop) -> Result<(), Error> {
+        let selected = l.state.run.as_ref().and_then(|r| r.selected.clone());
+        let task = selected.ok_or_else(|| Error::Internal("no task was selected".into()))?;
+        let existing = Worker::existing(&l.s, &task.id)?;
+        let fresh = existing.is_none();
+        let worker = match existing {
+            Some(worker) => worker,
+            None => Worker::create(&l.s, &task).await?,
+        };
+        worker.refresh(&l.s)?;
+        l.record(Fact::Claimed {
+            task: task.id.clone(),
+            fresh,
+        })?;
+        let recalled = fresh.then(|| Fact::Recalled {
+            task: task.id.clone(),
+            record: l.state.tasks.get(&task.id).cloned().unwrap_or_default(),
+            iterations: l.state.iterations,
+        });
+        let setup = worker.setup(&l.s);
+        let said = l.state.handed.get(&task.id).cloned().unwrap_or_default();
+        let bus = worker::tagged(&l.bus, &task.id);
+        let stopping = l.stopping.clone();
+        self.at_work.spawn(async move {
+            let ran = run::worker(setup, bus, stopping, recalled, said).await;
+            (task.id, ran)
+        });
+        Ok(())
+    }
+
+    /// Until one of them has ended; what it did is absorbed.
+    async fn wait(&mut self, l: &mut Loop) -> Result<(), Error> {
+        let joined = self.at_work.join_next().await;
+        ended(l, joined).await
+    }
+}
+
+/// What one that has ended did is absorbed.
+async fn ended(
+    l: &mut Loop,
+    joined: Option<Result<(String, Result<Summary, Error>), JoinError>>,
+) -> Result<(), Error> {
+    let Some(joined) = joined else {
+        return Err(Error::Internal("nobody is at work".into()));
+    };
+    let (task, ran) = joined.map_err(|e| Error::Internal(format!("a worker ended oddly: {e}")))?;
+    let absorbed = match Worker::existing(&l.s, &task)? {
+        Some(worker) => absorb_all(l, &worker).await,
+        None => Err(Error::Internal(format!("the worktree for {task} is gone"))),
+    };
+    if l.state
+        .run
+        .as_ref()
+        .is_some_and(|r| r.claimed.contains(&task))
+    {
+        l.record(Fact::Released { task: task.clone() })?;
+    }
+    let summary = ran?;
+    match (absorbed?, summary.end) {
+        (_, EndReason::Stopped) => Ok(()),
+        (0, end @ (EndReason::Complete | EndReason::MaxIterations | EndReason::NoProgress)) => {
+            let why = end.word();
+            Err(Error::Internal(format!(
+                "the worker for {task} ended without an iteration ({why})"
+            )))
+        }
+        (0, end) => l.record(Fact::Faulted { end }),
+        _ => Ok(()),
+    }
+}
+
+/// Absorbs what a worker has finished; how many iterations that were.
+async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
+    let task = &worker.note.task;
+    let upto = l.state.absorbed.get(task).copied().unwrap_or(0);
+    let done = worker.done_after(upto)?;
+    let count = done.len();
+    for one in done {
+        let accepted = one.result == IterationResult::Accepted;
+        let mut lines = one.lines.clone();
+        let refused = if accepted {
+            match merge(l, worker, &one).await? {
+                Merge::Done(sha) => {
+                    replace_commit(&mut lines, sha);
+                    false
+                }
+                Merge::Refused(output) => {
+                    l.bus.notice(format!(
+                        "{task}: not merged, the work is kept on the branch {}: {output}",
+                        worker.note.branch
+                    ));
+                    refuse(l, &mut lines, output)?;
+                    true
+                }
+            }
+        } else {
+            false
+        };
+        let blocked = absorb(l, worker, lines).await?;
+        if accepted && !refused {
+            worker.remove(&l.s).await?;
+            l.s.git.branch_delete(&worker.note.branch).await?;
+        } else if blocked {
+            keep(l, worker).await?;
+            taskfile::mark(&l.s.project, &l.s.task_path, task, TaskState::Blocked)?;
+        } else if refused {
+            worker.remove(&l.s).await?;
+        }
+    }
+    Ok(count)
+}
+
+/// One iteration into the project's records and journal. True if its task is blocked now.
+async fn absorb(l: &mut Loop, worker: &Worker, mut lines: Vec<Line>) -> Result<bool, Error> {
+    let (c, rules) = replayed(l, &lines)?;
+    let Some(Line {
+        fact: Fact::IterationEnded { result, reason, .. },
+        seq: upto,
+        ..
+    }) = lines.last()
+    else {
+        return Err(Error::Internal("a worker's iteration has no end".into()));
+    };
+    let files = match (&c.prepared, &c.seen) {
+        (Some(p), Some(s)) => {
+            let (base, now) = (snapshot(&p.base)?, snapshot(&s.now)?);
+            l.s.git.changes(&base, &now, &l.ignore()).await?.files
+        }
+        _ => Vec::new(),
+    };
+    if let Some(p) = &c.prepared {
+        worker.copy_records(&l.s.project.ws, &p.attempt_id)?;
+    }
+    let run = l.state.run.as_ref().map(|r| r.id.clone());
+    let mut written = Finished {
+        run: run.as_deref().unwrap_or_default(),
+        rules: &rules,
+        current: &c,
+        lines: &lines,
+        files: &files,
+        result: *result,
+        reason,
+        branch: Some(&worker.note.branch),
+    }
+    .write(&l.s.project.ws, &l.s.project.config.files.progress)?;
+    if let Some(p) = &c.prepared {
+        let places = Places::of(&c.task.id, &p.attempt_id);
+        l.kept_of(&places, &c.agent, &mut written.files)?;
+    }
+    l.file.remember(written.entry);
+    let blocked = *result == IterationResult::Rejected && c.attempt >= rules.max_attempts;
+    let (accepted, upto) = (*result == IterationResult::Accepted, *upto);
+    let began = lines
+        .iter()
+        .find(|l| matches!(l.fact, Fact::Started { .. }))
+        .map(|l| l.at.clone());
+    if let Some(end) = lines.pop() {
+        let fact = Fact::Recorded {
+            files: written.files,
+        };
+        lines.push(Line {
+            fact,
+            ..end.clone()
+        });
+        lines.push(end);
+    }
+    l.record(Fact::Absorbed {
+        task: worker.note.task.clone(),
+        upto,
+        began: began.unwrap_or_default(),
+        facts: lines.into_iter().map(|l| l.fact).collect(),
+    })?;
+    l.count(accepted, c.usage);
+    l.save()?;
+    Ok(blocked)
+}
+
+/// The iteration as its facts make it, just before its end.
+pub(crate) fn replayed(
+    l: &Loop,
+    lines: &[Line],
+) -> Result<(Current, ralph_engine::fact::Rules), Error> {
+    let mut state = l.state.clone();
+    let before = lines
+        .iter()
+        .take_while(|l| !matches!(l.fact, Fact::IterationEnded { .. }));
+    for line in before {
+        state
+            .apply(&line.fact)
+            .map_err(|e| Error::Internal(format!("a worker's journal: {e}")))?;
+    }
+    match (state.current, state.run) {
+        (Some(c), Some(run)) => Ok((c, run.rules)),
+        _ => Err(Error::Internal("a worker's iteration isn't one".into())),
+    }
+}
+
+fn replace_commit(lines: &mut [Line], merged: Option<String>) {
+    for line in lines {
+        if let Fact::Committed { sha, .. } = &mut line.fact {
+            sha.clone_from(&merged);
+        }
+    }
+}
+
+/// Accepted by its worker, but it can't be merged: that is what it came to.
+fn refuse(l: &Loop, lines: &mut Vec<Line>, output: String) -> Result<(), Error> {
+    let Some(last) = lines.pop() else {
+        return Err(Error::Internal("a worker's iteration is empty".into()));
+    };
+    lines.retain(|l| !matches!(l.fact, Fact::Marked { .. } | Fact::Committed { .. }));
+    let line = |fact| Line {
+        fact,
+        seq: last.seq,
+        at: last.at.clone(),
+        prev: String::new(),
+    };
+    lines.push(line(Fact::MergeRefused { output }));
+    let (c, rules) = replayed(l, lines)?;
+    let Standing::Settled(ruling) = decide::standing(&c, &rules) else {
+        return Err(Error::Internal("a refused merge settles nothing".into()));
+    };
+    lines.push(line(Fact::IterationEnded {
+        result: ruling.result,
+        reason: ruling.reason,
+        progress: true,
+    }));
+    Ok(())
+}
+
+/// Work that was not accepted goes onto its branch, so that it isn't lost with the worktree.
+async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
+    let task = &worker.note.task;
+    let message = format!("ralph: unaccepted work on {task}");
+    let kept = worker.git.keep_all(&message).await?;
+    worker.remove(&l.s).await?;
+    let branch = &worker.note.branch;
+    let head = worker.note.base.as_str();
+    match kept {
+        Some(_) => l.bus.notice(format!(
+            "{task}: its unaccepted work is kept on the branch {branch}"
+        )),
+        None if !l.s.git.is_ahead(branch, head).await? => l.s.git.branch_delete(branch).await?,
+        None => l.bus.notice(format!(
+            "{task}: its commits are kept on the branch {branch}"
+        )),
+    }
+    Ok(())
+}

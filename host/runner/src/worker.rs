@@ -1,0 +1,325 @@
+//! One worker: a worktree with a branch of its own, and the project as it stands
+//! in there. Its loop is the same as any other, with its own journal; what it
+//! did is read back from that journal, so that a worker whose host died is
+//! integrated like any other.
+
+use std::sync::Arc;
+
+use ralph_engine::Fact;
+use ralph_engine::event::Event;
+use ralph_engine::fact::{IterationResult, Phase, Rules};
+use ralph_engine::types::Task;
+use ralph_workspace::{Git, Workspace};
+use serde::{Deserialize, Serialize};
+
+use crate::bus::{Bus, View};
+use crate::error::Error;
+use crate::journal::{self, Line};
+use crate::names::{Places, task_dir};
+use crate::setup::Setup;
+
+/// Where worktrees are, relative to the project's root.
+pub const DIR: &str = ".ralph/worktrees";
+/// What a worktree is for, relative to the project's root in it. Written last: without it a worktree is half made.
+const NOTE: &str = ".ralph/worker.json";
+/// A copied log may be this big.
+const COPY_MAX: u64 = 65 << 20;
+
+/// What a worktree is for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) task: String,
+    pub(crate) branch: String,
+    /// The commit it began at.
+    pub(crate) base: String,
+}
+
+/// A worktree with what it is for.
+pub(crate) struct Worker {
+    pub(crate) note: Note,
+    /// Relative to the project's root.
+    pub(crate) dir: String,
+    pub(crate) ws: Workspace,
+    pub(crate) git: Git,
+}
+
+/// The lines of one iteration of a worker, from `Selected` to `IterationEnded`.
+pub(crate) struct Done {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) result: IterationResult,
+}
+
+impl Worker {
+    /// All that are there. What is half made is removed.
+    pub(crate) async fn all(main: &Setup) -> Result<Vec<Worker>, Error> {
+        let ws = &main.project.ws;
+        let mut workers = Vec::new();
+        if !ws.exists(DIR) {
+            return Ok(workers);
+        }
+        for name in ws.list(DIR)? {
+            if name == ".gitignore" {
+                continue;
+            }
+            let dir = format!("{DIR}/{name}");
+            match Worker::open(main, &dir)? {
+                Some(worker) => workers.push(worker),
+                None => remove(main, &dir).await?,
+            }
+        }
+        Ok(workers)
+    }
+
+    fn open(main: &Setup, dir: &str) -> Result<Option<Worker>, Error> {
+        let root = main.project.ws.root().join(dir).join(main.git.prefix());
+        if !root.is_dir() {
+            return Ok(None);
+        }
+        let ws = Workspace::open(&root)?;
+        let Some(note) = ws.read(NOTE, 1 << 16)? else {
+            return Ok(None);
+        };
+        let Ok(note) = serde_json::from_slice(&note) else {
+            return Ok(None);
+        };
+        Ok(Some(Worker {
+            note,
+            dir: dir.to_owned(),
+            git: Git::open(&ws)?,
+            ws,
+        }))
+    }
+
+    /// The one that is there for a task.
+    pub(crate) fn existing(main: &Setup, task: &str) -> Result<Option<Worker>, Error> {
+        Worker::open(main, &format!("{DIR}/{}", task_dir(task)))
+    }
+
+    /// A new one, on a new branch at HEAD.
+    pub(crate) async fn create(main: &Setup, task: &Task) -> Result<Worker, Error> {
+        let base = main.git.head_commit().await?.ok_or_else(|| {
+            Error::Usage(
+                "worktrees begin at a commit, and this repository has none yet; make one first"
+                    .into(),
+            )
+        })?;
+        let dir = format!("{DIR}/{}", task_dir(&task.id));
+        remove(main, &dir).await?;
+        let ws = &main.project.ws;
+        ws.create_dir_all(DIR)?;
+        ws.write_relaxed(&format!("{DIR}/.gitignore"), b"*\n")?;
+        let branch = free_branch(main, task).await?;
+        main.git.worktree_add(&dir, &branch, &base).await?;
+        let root = ws.root().join(&dir).join(main.git.prefix());
+        let ws = Workspace::open(&root)?;
+        let note = Note {
+            task: task.id.clone(),
+            branch,
+            base,
+        };
+        let bytes = serde_json::to_vec(&note).map_err(|e| Error::Internal(e.to_string()))?;
+        ws.write(NOTE, &bytes)?;
+        Ok(Worker {
+            note,
+            dir,
+            git: Git::open(&ws)?,
+            ws,
+        })
+    }
+
+    /// Brings in what the user's working tree has and a commit may not: the task file, and words for the agent.
+    pub(crate) fn refresh(&self, main: &Setup) -> Result<(), Error> {
+        let files = &main.project.config.files;
+        let (_, tasks) = main.project.task_bytes()?;
+        self.ws.write(&main.task_path, &tasks)?;
+        for path in [&files.feedback, &files.agents] {
+            if let Some(bytes) = main.project.ws.read(path, 1 << 20)?
+                && self.ws.read(path, 1 << 20)?.is_none()
+            {
+                self.ws.write_relaxed(path, &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The main run's setup, in this worktree and for one iteration at one task.
+    pub(crate) fn setup(&self, main: &Setup) -> Setup {
+        let mut project = main.project.clone();
+        project.ws = self.ws.clone();
+        Setup {
+            project,
+            git: self.git.clone(),
+            agent: main.agent.clone(),
+            gates: main.gates.clone(),
+            judge: main.judge.clone(),
+            review: main.review.clone(),
+            canonicaliser: main.canonicaliser.clone(),
+            rules: Rules {
+                max_iterations: 1,
+                no_progress_limit: u32::MAX,
+                ..main.rules.clone()
+            },
+            task_path: main.task_path.clone(),
+            warnings: Vec::new(),
+            header: main.header.clone(),
+            target: Some(self.note.task.clone()),
+            workers: None,
+            worker: Some(task_dir(&self.note.task)),
+        }
+    }
+
+    /// Its iterations that came to an end after line `upto` of its journal.
+    pub(crate) fn done_after(&self, upto: u64) -> Result<Vec<Done>, Error> {
+        let mut done = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
+        let mut on = false;
+        journal::each(&self.ws, |line| {
+            if line.seq <= upto {
+                return;
+            }
+            match &line.fact {
+                Fact::Selected { .. } => {
+                    (lines, on) = (vec![line], true);
+                }
+                // Taken up after a death: an agent whose end nobody saw was interrupted.
+                Fact::RunStarted { .. } if on && at_agent(&lines) => lines.push(Line {
+                    fact: Fact::TakenUp,
+                    ..line
+                }),
+                Fact::RunStarted { .. }
+                | Fact::RunEnded { .. }
+                | Fact::StopAsked { .. }
+                | Fact::Faulted { .. }
+                | Fact::Recalled { .. }
+                | Fact::Injected { .. }
+                | Fact::Delivered { .. }
+                | Fact::Recorded { .. }
+                | Fact::NothingSelectable { .. } => {}
+                Fact::IterationEnded { result, .. } if on => {
+                    let result = *result;
+                    lines.push(line);
+                    let lines = std::mem::take(&mut lines);
+                    done.push(Done { lines, result });
+                    on = false;
+                }
+                _ if on => lines.push(line),
+                _ => {}
+            }
+        })?;
+        Ok(done)
+    }
+
+    /// Copies prompt, questions and logs of one attempt to the project's own records.
+    pub(crate) fn copy_records(&self, main: &Workspace, attempt: &str) -> Result<(), Error> {
+        let places = Places::of(&self.note.task, attempt);
+        let copy = |path: &str| -> Result<(), Error> {
+            if let Some(bytes) = self.ws.read_end(path, COPY_MAX)? {
+                main.write_relaxed(path, &bytes)?;
+            }
+            Ok(())
+        };
+        let replay = format!("{}/replay", places.context);
+        for dir in [&places.context, &replay] {
+            for name in self.ws.list(dir)? {
+                let path = format!("{dir}/{name}");
+                if path != replay {
+                    copy(&path)?;
+                }
+            }
+        }
+        if self.ws.exists(".ralph/logs") {
+            for name in self.ws.list(".ralph/logs")? {
+                if name.starts_with(attempt) {
+                    copy(&format!(".ralph/logs/{name}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the worktree; the branch stays.
+    pub(crate) async fn remove(&self, main: &Setup) -> Result<(), Error> {
+        remove(main, &self.dir).await
+    }
+}
+
+fn at_agent(lines: &[Line]) -> bool {
+    let ended = lines
+        .iter()
+        .any(|l| matches!(l.fact, Fact::AgentEnded { .. } | Fact::TakenUp));
+    let begun = lines.iter().any(|l| {
+        matches!(
+            l.fact,
+            Fact::Started {
+                phase: Phase::Agent
+            }
+        )
+    });
+    begun && !ended
+}
+
+async fn remove(main: &Setup, dir: &str) -> Result<(), Error> {
+    main.git.worktree_remove(dir).await?;
+    if main.project.ws.exists(dir) {
+        main.project.ws.remove_dir_all(dir)?;
+    }
+    Ok(())
+}
+
+/// `ralph/<task>-<title>`, with a number if that is taken.
+async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
+    let title: String = task
+        .title
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let words: Vec<&str> = title.split('-').filter(|w| !w.is_empty()).take(6).collect();
+    let id = task_dir(&task.id).replace("..", "-");
+    let id = id.trim_matches(['.', '-', '_']).trim_end_matches(".lock");
+    let name = format!(
+        "{}{id}-{}",
+        main.project.config.git.branch_prefix,
+        words.join("-")
+    );
+    let name = name.trim_end_matches('-');
+    for number in 1..1000 {
+        let name = match number {
+            1 => name.to_owned(),
+            n => format!("{name}-{n}"),
+        };
+        if !main.git.branch_exists(&name).await? {
+            return Ok(name);
+        }
+    }
+    Err(Error::Usage(format!(
+        "there are a thousand branches named {name}-…; delete those that are no longer needed"
+    )))
+}
+
+/// Shows a worker's events as what they are.
+struct Tagged {
+    task: String,
+    to: Bus,
+}
+
+impl View for Tagged {
+    fn event(&self, event: &Event) {
+        self.to.send(&Event::Worker {
+            task: self.task.clone(),
+            what: Box::new(event.clone()),
+        });
+    }
+}
+
+pub(crate) fn tagged(to: &Bus, task: &str) -> Bus {
+    Bus::new(vec![Arc::new(Tagged {
+        task: task.to_owned(),
+        to: to.clone(),
+    })])
+}
