@@ -41,6 +41,36 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show where the project stands
     Status,
+    /// List iterations, the newest last
+    Log(LogArgs),
+    /// Show everything of one iteration
+    Show(IterationArgs),
+    /// Say why a task is next, or why it can't run
+    Explain(TaskArgs),
+    /// List blocked tasks, why, and what may be done
+    Blocked,
+    /// Sum up by task and by agent
+    Stats,
+    /// Check that journal, records and commits agree; exit code 1 if they don't
+    Verify,
+    /// Ask an iteration's components again with what they were given; exit code 1 if they answer otherwise
+    Replay(IterationArgs),
+    /// Remove receipts, context and logs of old iterations
+    Clean(CleanArgs),
+    /// Print the prompt that would be sent
+    Prompt(PromptArgs),
+    /// End the run that is on here, after its iteration
+    Stop(StopArgs),
+    /// Let no new iteration start in the run that is on here
+    Pause,
+    /// Let new iterations start again
+    Resume,
+    /// Bring the run's journal and state safely onto the disk
+    Checkpoint,
+    /// Give the next attempt's prompt a text
+    Inject(InjectArgs),
+    /// List the runs that are on, in any project
+    Ps,
     /// Look at components
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
@@ -63,6 +93,21 @@ impl Command {
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Status => "status",
+            Command::Log(_) => "log",
+            Command::Show(_) => "show",
+            Command::Explain(_) => "explain",
+            Command::Blocked => "blocked",
+            Command::Stats => "stats",
+            Command::Verify => "verify",
+            Command::Replay(_) => "replay",
+            Command::Clean(_) => "clean",
+            Command::Prompt(_) => "prompt",
+            Command::Stop(_) => "stop",
+            Command::Pause => "pause",
+            Command::Resume => "resume",
+            Command::Checkpoint => "checkpoint",
+            Command::Inject(_) => "inject",
+            Command::Ps => "ps",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
@@ -105,6 +150,9 @@ pub struct RunArgs {
     /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: Option<u32>,
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with = "trust")]
+    pub dry_run: bool,
 }
 
 #[derive(ClapArgs)]
@@ -119,6 +167,68 @@ pub struct WatchArgs {
     /// Changes that follow each other within this time are one
     #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
     pub debounce: Span,
+}
+
+#[derive(ClapArgs)]
+pub struct LogArgs {
+    /// So many, the newest
+    #[arg(short = 'n', long = "newest", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub newest: u32,
+    /// Only of this task
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct IterationArgs {
+    /// Its number, as in `ralph log`
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub iteration: u32,
+}
+
+#[derive(ClapArgs)]
+pub struct TaskArgs {
+    /// The task; without it the one that is next
+    pub id: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct PromptArgs {
+    /// The task; without it the one that is next
+    pub id: Option<String>,
+    /// The agent that would work, instead of `[loop] agent`
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct CleanArgs {
+    /// Keep the records of the newest N iterations (100 if nothing is said)
+    #[arg(long, value_name = "N", conflicts_with = "older_than")]
+    pub keep: Option<u32>,
+    /// Keep those of iterations that ended within this time: a whole number with m, h or d
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub older_than: Option<ralph_config::units::Span>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn span(text: &str) -> Result<ralph_config::units::Span, String> {
+    ralph_config::units::Span::parse(text)
+}
+
+#[derive(ClapArgs)]
+pub struct StopArgs {
+    /// End the agent too, at once
+    #[arg(long)]
+    pub now: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct InjectArgs {
+    /// What the next attempt should know; `-` reads it from standard input
+    pub text: String,
 }
 
 #[derive(ClapArgs)]

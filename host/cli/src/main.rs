@@ -61,6 +61,21 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Check => cmd::check::check(&dir, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
         Command::Status => cmd::status::status(&dir, out),
+        Command::Log(a) => cmd::log::log(&dir, &a, out),
+        Command::Show(a) => cmd::log::show(&dir, &a, out),
+        Command::Explain(a) => cmd::explain::explain(&dir, &a, out),
+        Command::Blocked => cmd::explain::blocked(&dir, out),
+        Command::Stats => cmd::audit::stats(&dir, out),
+        Command::Verify => cmd::audit::verify(&dir, out).await,
+        Command::Replay(a) => cmd::audit::replay(&dir, &a, out).await,
+        Command::Clean(a) => cmd::audit::clean(&dir, &a, out),
+        Command::Prompt(a) => cmd::preview::prompt(&dir, a, out).await,
+        Command::Stop(a) => cmd::steer::stop(&dir, &a, out).await,
+        Command::Pause => cmd::steer::pause(&dir, out).await,
+        Command::Resume => cmd::steer::resume(&dir, out).await,
+        Command::Checkpoint => cmd::steer::checkpoint(&dir, out).await,
+        Command::Inject(a) => cmd::steer::inject(&dir, &a, out).await,
+        Command::Ps => cmd::steer::ps(out).await,
         Command::Plugin(a) => cmd::plugin::plugin(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),
         Command::Doctor => cmd::doctor::doctor(&dir, out).await,
@@ -81,7 +96,7 @@ fn log(verbose: u8) {
         _ => "trace",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("RALPH_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("off,ralph_cli={level},ralph_runner={level},ralph_plugins={level},ralph_process={level},ralph_workspace={level}")));
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("off,ralph_cli={level},ralph_runner={level},ralph_rpc={level},ralph_plugins={level},ralph_process={level},ralph_workspace={level}")));
     let color = out::color(&std::io::stderr());
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -6,7 +6,7 @@
 
 use crate::decide::{self, Need, Ruling, Standing};
 use crate::fact::{EndReason, Fact, IterationResult, Phase};
-use crate::state::{AgentEnd, Base, Current, Run, State, Stop};
+use crate::state::{AgentEnd, Base, Current, Pause, Run, State, Stop};
 use crate::text;
 use crate::types::{AgentOutcome, Role, Status, TaskState, Verdict};
 
@@ -21,6 +21,8 @@ pub enum Effect {
         /// Only this one.
         target: Option<String>,
     },
+    /// Wait until `ResumeAsked` or a wish to stop.
+    Pause,
     /// Take a snapshot, write the prompt: `Prepared`.
     Prepare,
     /// Have the agent work: `AgentEnded`.
@@ -56,7 +58,11 @@ impl Effect {
             Effect::Mark(_) => Phase::Mark,
             Effect::Commit => Phase::Commit,
             Effect::Close(_) => Phase::Close,
-            Effect::Idle | Effect::Select { .. } | Effect::Await | Effect::End(_) => return None,
+            Effect::Idle
+            | Effect::Select { .. }
+            | Effect::Pause
+            | Effect::Await
+            | Effect::End(_) => return None,
         })
     }
 }
@@ -118,6 +124,13 @@ impl State {
         if run.iterations > 0 && self.no_progress >= run.rules.no_progress_limit {
             return over(run, EndReason::NoProgress);
         }
+        if run.pause.is_some() {
+            return if at_work > 0 {
+                Effect::Await
+            } else {
+                Effect::Pause
+            };
+        }
         Effect::Prepare
     }
 
@@ -141,6 +154,7 @@ impl State {
                     selected: None,
                     claimed: Default::default(),
                     stop: None,
+                    pause: None,
                     end: None,
                     done: taken_up.as_ref().map_or(0, |r| r.done),
                     total: taken_up.as_ref().map_or(0, |r| r.total),
@@ -160,6 +174,9 @@ impl State {
             | Fact::Absorbed { .. }
             | Fact::TakenUp
             | Fact::Released { .. } => return self.of_workers(fact),
+            // Both may be noted while no run is on.
+            Fact::Injected { text } => self.injected.push(text.clone()),
+            Fact::Cleaned { .. } => {}
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
@@ -200,6 +217,16 @@ impl State {
                             run.stop
                                 .max(Some(if *force { Stop::Force } else { Stop::Graceful }));
                     }
+                    Fact::PauseAsked { checkpoint } => {
+                        run.pause = Some(Pause {
+                            checkpoint: *checkpoint,
+                        });
+                    }
+                    Fact::ResumeAsked => {
+                        run.pause = None;
+                        // The task file may have changed meanwhile: it is asked again.
+                        run.selected = None;
+                    }
                     Fact::Faulted { end } => run.end = Some(end.clone()),
                     Fact::Started {
                         phase: Phase::Prepare,
@@ -218,6 +245,15 @@ impl State {
                             return bad("no iteration is on");
                         };
                         c.phase = *phase;
+                    }
+                    Fact::Delivered { injected } => {
+                        let count = self.injected.len().min(*injected as usize);
+                        self.injected.drain(..count);
+                    }
+                    Fact::Recorded { .. } => {
+                        if self.current.is_none() {
+                            return bad("no iteration is on");
+                        }
                     }
                     Fact::IterationEnded {
                         result, progress, ..

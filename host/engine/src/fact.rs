@@ -139,6 +139,16 @@ pub enum Claim {
     NotDone,
 }
 
+/// A fact out of another journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// When, RFC 3339.
+    pub at: String,
+    /// What.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -276,7 +286,7 @@ pub enum Fact {
         /// Up to this line of the worker's journal.
         upto: u64,
         /// From `Selected` to `IterationEnded`.
-        facts: Vec<Fact>,
+        facts: Vec<Past>,
     },
     /// A worker ended without an iteration that could be absorbed; its task is free again.
     Released {
@@ -317,6 +327,35 @@ pub enum Fact {
     StopAsked {
         /// At once, instead of after this iteration.
         force: bool,
+    },
+    /// No new iteration is to start; the one that is on goes to its end.
+    PauseAsked {
+        /// Asked for together with a checkpoint, which views tell apart.
+        #[serde(default)]
+        checkpoint: bool,
+    },
+    /// New iterations may start again.
+    ResumeAsked,
+    /// A person wants the next attempt to know something. Kept until a prompt holds it,
+    /// over restarts too.
+    Injected {
+        /// What.
+        text: String,
+    },
+    /// This many of the injected texts, the oldest, stand in the prompt that was just prepared.
+    Delivered {
+        /// How many.
+        injected: u32,
+    },
+    /// The iteration's records are on disk.
+    Recorded {
+        /// SHA-256 of each file by its short name (`receipts/…`, `context/…`, `log-…`, `attempt`).
+        files: std::collections::BTreeMap<String, String>,
+    },
+    /// Receipts, context and logs of old iterations were removed to save room.
+    Cleaned {
+        /// Of this iteration and all before it.
+        through: u32,
     },
     /// The run can't go on, through nobody's work: a missing program, git, a
     /// limit met by the judge. The iteration keeps its place for the next run.

@@ -31,6 +31,9 @@ pub struct State {
     /// By task: how far the journal of its worker was absorbed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absorbed: BTreeMap<String, u64>,
+    /// What a person said that no prompt held yet, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<String>,
 }
 
 /// What is known of one task from its earlier attempts.
@@ -81,6 +84,9 @@ pub struct Run {
     pub selected: Option<Task>,
     /// Somebody wants it to end.
     pub stop: Option<Stop>,
+    /// Somebody wants no new iteration to start.
+    #[serde(default)]
+    pub pause: Option<Pause>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
     /// Tasks that workers are at, each in a worktree of its own.
@@ -90,6 +96,13 @@ pub struct Run {
     pub done: u32,
     /// See `done`.
     pub total: u32,
+}
+
+/// A wish that no new iteration starts. It ends with the run's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// It came with a checkpoint.
+    pub checkpoint: bool,
 }
 
 /// How urgently a run is to end.

@@ -25,7 +25,7 @@ impl State {
                 if self.current.is_some() || self.run.is_none() {
                     return bad("an iteration is on, or no run");
                 }
-                facts.iter().try_for_each(|fact| self.apply(fact))?;
+                facts.iter().try_for_each(|past| self.apply(&past.fact))?;
                 if self.current.is_some() {
                     return bad("the absorbed iteration has no end");
                 }

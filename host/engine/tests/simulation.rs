@@ -174,6 +174,7 @@ impl World {
                     },
                 }]
             }
+            Effect::Pause => vec![Fact::ResumeAsked],
             Effect::Prepare => {
                 let n = current.unwrap().number;
                 vec![Fact::Prepared {

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::leftover;
 use crate::rawlog::RawLog;
 use crate::registry::BoundAgent;
+use crate::replay::tape::{self, AgentTape, ExitTape, Given};
 use crate::services::CallServices;
 
 /// Of a final text this much is kept, at its end, where claims stand.
@@ -58,6 +59,8 @@ pub struct AgentCall<'a> {
     pub seed: &'a str,
     /// Raw output goes here, relative to the root.
     pub log: &'a str,
+    /// What a replay needs is kept here.
+    pub tape: &'a str,
     /// The guard.
     pub ws: &'a Workspace,
     /// Where its events go.
@@ -102,11 +105,16 @@ pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
             driver(&call, &ctx).await?
         }
     };
-    if let AgentOutcome::Finished { text } = &mut done.outcome {
-        *text = ralph_engine::text::tail(text, FINAL_MAX);
-    }
+    shorten(&mut done.outcome);
     done.millis = began.elapsed().as_millis() as u64;
     Ok(done)
+}
+
+/// Of a final text only the end is kept.
+pub(crate) fn shorten(outcome: &mut AgentOutcome) {
+    if let AgentOutcome::Finished { text } = outcome {
+        *text = ralph_engine::text::tail(text, FINAL_MAX);
+    }
 }
 
 /// An agent that works in the sandbox.
@@ -167,8 +175,18 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
     })?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
     let mut log = RawLog::open(call.ws, call.log)?;
+    let given = Given::of(ctx, &call.it, plugin.digest());
+    let mut tape = AgentTape::new(given, &launch, call.log, log.from());
     let mut usage = Usage::default();
-    let fed = feed(call, &mut running, &mut session, &mut log, &mut usage).await;
+    let fed = feed(
+        call,
+        &mut running,
+        &mut session,
+        &mut log,
+        &mut usage,
+        &mut tape,
+    )
+    .await;
     let finished = running.finish().await;
     drop(remembered);
     log.end(&finished.stderr_tail);
@@ -190,9 +208,11 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
                 stderr_tail: finished.stderr_tail,
                 collected: collect(&call.it.scratch, &launch.collect),
             };
-            match session.finish(exit).await {
+            let kept = ExitTape::of(&exit);
+            let mut outcome = match session.finish(exit).await {
                 Ok((outcome, events)) => {
                     for event in events {
+                        tape.event(&event);
                         show(call, &mut usage, event);
                     }
                     outcome
@@ -200,9 +220,16 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
                 Err(e) => AgentOutcome::Failed {
                     message: e.to_string(),
                 },
-            }
+            };
+            shorten(&mut outcome);
+            tape.end(Some(kept), Some(outcome.clone()));
+            outcome
         }
     };
+    if tape.exit.is_none() {
+        tape.end(None, None);
+    }
+    tape::save(call.ws, call.tape, &tape);
     Ok(AgentDone {
         outcome,
         usage,
@@ -217,6 +244,7 @@ async fn feed(
     session: &mut Session,
     log: &mut RawLog,
     usage: &mut Usage,
+    tape: &mut AgentTape,
 ) -> Result<(), PluginError> {
     let stopper = running.stopper();
     let mut stopped = false;
@@ -231,6 +259,7 @@ async fn feed(
         };
         let Some(chunk) = chunk else { return Ok(()) };
         log.write(&chunk);
+        tape.chunk(chunk.len(), log.is_whole());
         let reaction = match session.feed(&chunk).await {
             Ok(reaction) => reaction,
             Err(e) => {
@@ -239,8 +268,10 @@ async fn feed(
             }
         };
         for event in reaction.events {
+            tape.event(&event);
             show(call, usage, event);
         }
+        tape.wrote(&reaction.stdin, reaction.close_stdin);
         if !reaction.stdin.is_empty()
             && let Err(e) = running.write_stdin(&reaction.stdin).await
         {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use ralph_engine::fact::EndReason;
 use ralph_engine::types::{AgentOutcome, Evidence, Iteration, Role, Usage, Verdict};
 use ralph_plugins::{PluginError, RefusalKind};
-use ralph_workspace::Workspace;
+use ralph_workspace::{Workspace, sha256_hex};
 
 use crate::agent::{self, AgentCall};
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::registry::{Bound, BoundAgent};
+use crate::replay::tape::{self, Given, JudgeTape};
 use crate::services::CallServices;
 
 /// What asking needs.
@@ -78,6 +79,14 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
                 ));
             }
         };
+        let mut tape = JudgeTape {
+            given: Given::of(&ctx, &q.it, q.judge.plugin.digest()),
+            evidence: q.evidence.clone(),
+            question: sha256_hex(prompt.as_bytes()),
+            answer: None,
+            verdict: None,
+            refused: None,
+        };
         q.ws.write_relaxed(
             &format!("{}/{word}-{turn}.md", q.context),
             prompt.as_bytes(),
@@ -88,6 +97,7 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
             prompt: &prompt,
             seed: q.seed,
             log: q.log,
+            tape: &format!("{}/replay/{word}-{turn}-agent.json", q.context),
             ws: q.ws,
             bus: q.bus,
             stopping: q.stopping,
@@ -116,7 +126,15 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
                 ));
             }
         };
-        match q.judge.plugin.judge_decide(&ctx, &text).await {
+        let read = q.judge.plugin.judge_decide(&ctx, &text).await;
+        tape.answer = Some(text);
+        match &read {
+            Ok(verdict) => tape.verdict = Some(verdict.clone()),
+            Err(e) => tape.refused = Some(e.to_string()),
+        }
+        let path = format!("{}/replay/{word}-{turn}.json", q.context);
+        tape::save(q.ws, &path, &tape);
+        match read {
             Ok(verdict) => return Ok(Answer::Verdict(verdict, usage)),
             Err(PluginError::Refused { message, .. }) => {
                 q.bus

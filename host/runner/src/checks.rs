@@ -16,8 +16,9 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::registry::BoundGate;
+use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
 use crate::run::Loop;
-use crate::services::{CallServices, GateAccess, Looked};
+use crate::services::{ASKED_MAX, CallServices, GateAccess, Looked};
 use crate::setup::Setup;
 
 /// A gate may wait for the host this much longer than its programs may take.
@@ -29,6 +30,10 @@ impl Loop {
     /// ended and have not answered.
     pub(crate) async fn run_gates(&mut self, names: Vec<String>) -> Result<(), Error> {
         let looked = self.looked().await?;
+        let files = ChangesTape {
+            files: looked.files.as_ref().clone(),
+        };
+        tape::save(&self.s.project.ws, &self.places()?.tape("changes"), &files);
         let width = if self.s.rules.fail_fast {
             1
         } else {
@@ -84,9 +89,31 @@ impl Loop {
             it: self.iteration(Role::Work, &self.s.agent.name)?,
             seed: self.seed(),
             services: Arc::new(services),
+            sees: self.sees(gate.as_ref()),
+            tape: self.places()?.tape(&format!("gate {name}")),
             gate,
             name,
         })
+    }
+
+    /// What a gate may see that no replay can show it again.
+    fn sees(&self, gate: Option<&BoundGate>) -> Vec<String> {
+        let name = gate.and_then(|g| g.gate.plugin.as_ref());
+        let table = name.and_then(|name| self.s.project.config.plugins.get(name));
+        let Some(allow) = table.map(|t| &t.allow) else {
+            return Vec::new();
+        };
+        let mut sees: Vec<String> = allow
+            .read
+            .iter()
+            .chain(&allow.write)
+            .map(|dir| format!("the directory {dir}"))
+            .collect();
+        sees.extend(allow.env.iter().map(|name| format!("the variable {name}")));
+        for (granted, what) in [(allow.clock, "the clock"), (allow.random, "randomness")] {
+            sees.extend(granted.then(|| what.to_owned()));
+        }
+        sees
     }
 
     pub(crate) async fn ask(&mut self, role: Role) -> Result<Option<Fact>, Error> {
@@ -243,6 +270,8 @@ struct GateCall {
     it: Iteration,
     seed: String,
     services: Arc<CallServices>,
+    sees: Vec<String>,
+    tape: String,
 }
 
 async fn check(call: GateCall) -> Result<Fact, Error> {
@@ -260,6 +289,12 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                 .map(|a| a.ws.root().to_path_buf());
             let ctx = call.services.context(&g.bound.config, root, &call.seed);
             let limit = g.gate.timeout.get() + GATE_SLACK;
+            let mut kept = GateTape {
+                given: Given::of(&ctx, &call.it, g.bound.plugin.digest()),
+                sees: call.sees.clone(),
+                answered: true,
+                asked: Asked::default(),
+            };
             let verdict =
                 match tokio::time::timeout(limit, g.bound.plugin.check(&ctx, &call.it)).await {
                     Ok(Ok(verdict)) => verdict,
@@ -271,11 +306,19 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                         },
                     )) => return Err(e.into()),
                     Ok(Err(e)) => Verdict::could_not(e.to_string()),
-                    Err(_) => Verdict::could_not(format!(
-                        "no answer within {}s; raise `timeout` of this gate",
-                        limit.as_secs()
-                    )),
+                    Err(_) => {
+                        kept.answered = false;
+                        Verdict::could_not(format!(
+                            "no answer within {}s; raise `timeout` of this gate",
+                            limit.as_secs()
+                        ))
+                    }
                 };
+            if let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock()) {
+                kept.answered &= asked.runs.len() + asked.diffs.len() < ASKED_MAX;
+                kept.asked = asked.clone();
+                tape::save(&access.ws, &call.tape, &kept);
+            }
             (verdict, g.bound.plugin.digest().to_owned())
         }
     };

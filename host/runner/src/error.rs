@@ -71,6 +71,9 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// There is no run to steer here, or it doesn't do as it is told.
+    #[error("{0}")]
+    Steer(String),
     /// What happened can't be: a fault in ralph itself.
     #[error("internal error: {0}")]
     Internal(String),
@@ -93,6 +96,7 @@ impl Error {
             | Error::Plugin(_)
             | Error::Untrusted(_)
             | Error::Root(_) => 3,
+            Error::Steer(_) => 1,
             _ => 2,
         }
     }

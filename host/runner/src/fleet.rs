@@ -6,15 +6,18 @@
 //! had come one after another, in the order of their merging.
 
 use ralph_engine::decide::{self, Standing};
-use ralph_engine::fact::{EndReason, IterationResult};
+use ralph_engine::fact::{EndReason, IterationResult, Past};
 use ralph_engine::state::Current;
 use ralph_engine::types::TaskState;
 use ralph_engine::{Effect, Fact};
 use tokio::task::JoinSet;
 
+use crate::audit::files;
+use crate::clock;
 use crate::error::Error;
 use crate::journal::Line;
 use crate::merge::{Merge, merge};
+use crate::names::Places;
 use crate::records::Finished;
 use crate::run::{self, Loop, Summary, snapshot};
 use crate::taskfile;
@@ -76,16 +79,26 @@ impl Fleet {
             task: task.id.clone(),
             fresh,
         })?;
-        let recalled = fresh.then(|| Fact::Recalled {
-            task: task.id.clone(),
-            record: l.state.tasks.get(&task.id).cloned().unwrap_or_default(),
-            iterations: l.state.iterations,
-        });
+        let mut told: Vec<Fact> = Vec::new();
+        if fresh {
+            told.push(Fact::Recalled {
+                task: task.id.clone(),
+                record: l.state.tasks.get(&task.id).cloned().unwrap_or_default(),
+                iterations: l.state.iterations,
+            });
+        }
+        // What a person said goes to the worker that begins next.
+        let injected = l.state.injected.clone();
+        told.extend(injected.iter().map(|text| Fact::Injected { text: text.clone() }));
+        if !injected.is_empty() {
+            let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
+            l.record(Fact::Delivered { injected })?;
+        }
         let setup = worker.setup(&l.s);
         let bus = worker::tagged(&l.bus, &task.id);
         let stopping = l.stopping.clone();
         self.at_work.spawn(async move {
-            let ran = run::worker(setup, bus, stopping, recalled).await;
+            let ran = run::worker(setup, bus, stopping, told).await;
             (task.id, ran)
         });
         Ok(())
@@ -183,11 +196,8 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
         }
         _ => Vec::new(),
     };
-    if let Some(p) = &c.prepared {
-        worker.copy_records(&l.s.project.ws, &p.attempt_id)?;
-    }
     let run = l.state.run.as_ref().map(|r| r.id.clone());
-    let entry = Finished {
+    let mut written = Finished {
         run: run.as_deref().unwrap_or_default(),
         rules: &rules,
         current: &c,
@@ -198,15 +208,35 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
         branch: Some(&worker.note.branch),
     }
     .write(&l.s.project.ws, &l.s.project.config.files.progress)?;
-    l.file.remember(entry);
+    if let Some(p) = &c.prepared {
+        let places = Places::of(&worker.note.task, &p.attempt_id);
+        let ws = &l.s.project.ws;
+        let logs = worker.copy_records(ws, &places, &p.attempt_id)?;
+        files::kept(ws, &places, &logs, &mut written.files)?;
+    }
+    l.file.remember(written.entry);
+    let recorded = Past {
+        at: clock::now(),
+        fact: Fact::Recorded {
+            files: written.files,
+        },
+    };
     let blocked = *result == IterationResult::Rejected && c.attempt >= rules.max_attempts;
     let (accepted, upto) = (*result == IterationResult::Accepted, *upto);
+    let past = |line: Line| Past {
+        at: line.at,
+        fact: line.fact,
+    };
+    let mut facts: Vec<Past> = lines.into_iter().map(past).collect();
+    facts.insert(facts.len().saturating_sub(1), recorded);
     l.record(Fact::Absorbed {
         task: worker.note.task.clone(),
         upto,
-        facts: lines.into_iter().map(|l| l.fact).collect(),
+        facts,
     })?;
     l.count(accepted, c.usage);
+    l.sync()?;
+    l.lines.clear();
     l.save()?;
     Ok(blocked)
 }

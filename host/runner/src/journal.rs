@@ -51,7 +51,8 @@ pub struct Checkpoint {
 
 /// The open journal.
 pub struct Journal {
-    file: File,
+    /// None for whoever only looks.
+    file: Option<File>,
     at: Checkpoint,
 }
 
@@ -135,61 +136,96 @@ fn fits(file: &mut File, c: &Checkpoint) -> Result<bool, Error> {
     Ok(line.pop() == Some(b'\n') && sha256_hex(&line) == c.hash)
 }
 
-fn fold_from(mut file: File, mut at: Checkpoint, mut state: State) -> Result<Folded, Error> {
+fn fold_from(mut file: File, at: Checkpoint, mut state: State) -> Result<Folded, Error> {
     file.seek(SeekFrom::Start(at.offset))
         .map_err(|e| Error::io(PATH, e))?;
-    let mut reader = BufReader::new(file);
+    let mut lines = Lines::new(file, at);
     let mut recent = Vec::new();
-    loop {
-        let mut line = Vec::new();
-        let read = (&mut reader)
-            .take(LINE_MAX)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| Error::io(PATH, e))? as u64;
-        if read == 0 {
-            return Ok(Folded {
-                state,
-                recent,
-                at,
-                torn: 0,
-            });
-        }
-        if line.pop() != Some(b'\n') {
-            if read == LINE_MAX {
-                return Err(damaged(at.seq + 1, "the line is longer than 128 MiB"));
-            }
-            return Ok(Folded {
-                state,
-                recent,
-                at,
-                torn: read,
-            });
-        }
-        let parsed: Line = serde_json::from_slice(&line)
-            .map_err(|e| damaged(at.seq + 1, &format!("it can't be read: {e}")))?;
-        if parsed.seq != at.seq + 1 || parsed.prev != expected(&at) {
-            return Err(damaged(
-                at.seq + 1,
-                "it doesn't follow from the line before",
-            ));
-        }
-        state
-            .apply(&parsed.fact)
-            .map_err(|e| damaged(parsed.seq, &e.to_string()))?;
-        at = Checkpoint {
-            offset: at.offset + read,
-            seq: parsed.seq,
-            hash: sha256_hex(&line),
-            line_bytes: read - 1,
-        };
+    while let Some(line) = lines.next()? {
+        lines.apply(&mut state, &line)?;
         if matches!(
-            parsed.fact,
+            line.fact,
             Fact::IterationEnded { .. } | Fact::Absorbed { .. }
         ) {
             recent.clear();
         } else {
-            recent.push(parsed);
+            recent.push(line);
         }
+    }
+    Ok(Folded {
+        state,
+        recent,
+        at: lines.at,
+        torn: lines.torn,
+    })
+}
+
+/// The journal's lines, one after another, the chain checked.
+pub struct Lines {
+    reader: BufReader<File>,
+    /// Where the last line that was read ends.
+    pub at: Checkpoint,
+    /// At the end: bytes of an unfinished last line.
+    pub torn: u64,
+}
+
+impl Lines {
+    /// From its beginning; `None` if there is no journal.
+    pub fn open(ws: &Workspace) -> Result<Option<Lines>, Error> {
+        Ok(open_read(ws)?.map(|file| Lines::new(file, Checkpoint::default())))
+    }
+
+    fn new(file: File, at: Checkpoint) -> Lines {
+        Lines {
+            reader: BufReader::new(file),
+            at,
+            torn: 0,
+        }
+    }
+
+    /// The next line; `None` at the end, or before a line that isn't finished.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "an error ends it, which an iterator would have to remember"
+    )]
+    pub fn next(&mut self) -> Result<Option<Line>, Error> {
+        let mut line = Vec::new();
+        let read = (&mut self.reader)
+            .take(LINE_MAX)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::io(PATH, e))? as u64;
+        if read == 0 {
+            return Ok(None);
+        }
+        if line.pop() != Some(b'\n') {
+            if read == LINE_MAX {
+                return Err(damaged(self.at.seq + 1, "the line is longer than 128 MiB"));
+            }
+            self.torn = read;
+            return Ok(None);
+        }
+        let parsed: Line = serde_json::from_slice(&line)
+            .map_err(|e| damaged(self.at.seq + 1, &format!("it can't be read: {e}")))?;
+        if parsed.seq != self.at.seq + 1 || parsed.prev != expected(&self.at) {
+            return Err(damaged(
+                self.at.seq + 1,
+                "it doesn't follow from the line before; one of the two was changed",
+            ));
+        }
+        self.at = Checkpoint {
+            offset: self.at.offset + read,
+            seq: parsed.seq,
+            hash: sha256_hex(&line),
+            line_bytes: read - 1,
+        };
+        Ok(Some(parsed))
+    }
+
+    /// Folds a line that was just read.
+    pub fn apply(&self, state: &mut State, line: &Line) -> Result<(), Error> {
+        state
+            .apply(&line.fact)
+            .map_err(|e| damaged(line.seq, &e.to_string()))
     }
 }
 
@@ -222,9 +258,14 @@ impl Journal {
                 .map_err(|e| Error::io(PATH, e))?;
         }
         Ok(Journal {
-            file,
+            file: Some(file),
             at: folded.at.clone(),
         })
+    }
+
+    /// One that takes nothing.
+    pub(crate) fn closed(at: Checkpoint) -> Journal {
+        Journal { file: None, at }
     }
 
     /// Writes facts, in one piece. They are safe from a power cut after [`Journal::sync`].
@@ -256,9 +297,12 @@ impl Journal {
             bytes.push(b'\n');
             lines.push(line);
         }
-        if let Err(e) = self.file.write_all(&bytes) {
+        let Some(file) = &mut self.file else {
+            return Err(Error::Internal("this journal is only read".into()));
+        };
+        if let Err(e) = file.write_all(&bytes) {
             // Half a line must not stand before the next one.
-            let _ = self.file.set_len(self.at.offset);
+            let _ = file.set_len(self.at.offset);
             return Err(Error::io(PATH, e));
         }
         self.at = at;
@@ -267,7 +311,10 @@ impl Journal {
 
     /// Waits until everything written is on the disk.
     pub fn sync(&self) -> Result<(), Error> {
-        self.file.sync_data().map_err(|e| Error::io(PATH, e))
+        match &self.file {
+            Some(file) => file.sync_data().map_err(|e| Error::io(PATH, e)),
+            None => Ok(()),
+        }
     }
 
     /// Where it ends now.

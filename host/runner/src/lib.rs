@@ -3,10 +3,13 @@
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
 //! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
-//! - [`bus`], [`control`]: views, and wishes to stop
+//! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
+//! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
+//! - [`preview`]: what a run would do
 
 mod agent;
 mod ask;
+pub mod audit;
 pub mod bus;
 mod checks;
 pub mod clock;
@@ -14,20 +17,24 @@ pub mod control;
 pub mod error;
 mod fleet;
 pub mod journal;
+mod ledger;
 mod leftover;
 mod merge;
 pub mod names;
 pub mod notify;
 mod phases;
+pub mod preview;
 pub mod project;
 mod rawlog;
 pub mod records;
 pub mod registry;
+pub mod replay;
 pub mod run;
 mod services;
 pub mod setup;
 pub mod status;
 pub mod supervise;
+pub mod steer;
 mod taskfile;
 pub mod trust;
 pub mod watch;
@@ -37,6 +44,7 @@ pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;
 pub use project::Project;
-pub use run::{Summary, run};
+pub use run::{Begun, Opened, Summary, run};
 pub use setup::{RunOptions, Setup};
+pub use steer::Desk;
 pub use trust::Trust;

@@ -52,6 +52,45 @@ impl Places {
         }
     }
 
+    /// What names the attempt.
+    pub fn attempt_id(&self) -> &str {
+        self.receipts.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// A record's name without what all of the attempt's records share.
+    pub fn short(&self, path: &str) -> String {
+        for (long, short) in self.spelled() {
+            if let Some(rest) = path.strip_prefix(long) {
+                return format!("{short}{rest}");
+            }
+        }
+        path.to_owned()
+    }
+
+    /// The path that [`Places::short`] shortened.
+    pub fn long(&self, short: &str) -> String {
+        for (long, prefix) in self.spelled() {
+            if let Some(rest) = short.strip_prefix(prefix) {
+                return format!("{long}{rest}");
+            }
+        }
+        short.to_owned()
+    }
+
+    fn spelled(&self) -> [(&str, &'static str); 4] {
+        [
+            (&self.receipts, "receipts"),
+            (&self.context, "context"),
+            (&self.attempt, "attempt"),
+            (&self.logs, "log"),
+        ]
+    }
+
+    /// Where what a replay needs is kept.
+    pub fn tape(&self, name: &str) -> String {
+        format!("{}/replay/{}.json", self.context, task_dir(name))
+    }
+
     /// The raw log of one agent call.
     pub fn log(&self, agent: &str, suffix: &str) -> String {
         format!("{}-{}{suffix}.log", self.logs, task_dir(agent))
@@ -61,6 +100,22 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_name_leads_back_to_its_record() {
+        let places = Places::of("a/b", "20260101-000000-iter0001");
+        for path in [
+            format!("{}/runner.json", places.receipts),
+            format!("{}/prompt.md", places.context),
+            places.attempt.clone(),
+            places.log("codex", "-judge"),
+            places.tape("gate tests"),
+        ] {
+            let short = places.short(&path);
+            assert!(!short.contains("iter0001"), "{short}");
+            assert_eq!(places.long(&short), path);
+        }
+    }
 
     #[test]
     fn no_task_id_leaves_its_directory_or_shares_another_ones() {

@@ -105,7 +105,7 @@ impl Loop {
             }
             None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
         };
-        let text = self.prompt(c)?;
+        let text = self.whole_prompt(c)?;
         let ctx = Arc::new(CallServices::plain("text", &self.bus, &self.stopping)).context(
             &self.s.canonicaliser.config,
             None,
@@ -129,7 +129,7 @@ impl Loop {
         })
     }
 
-    fn prompt(&self, c: &Current) -> Result<String, Error> {
+    pub(crate) fn prompt(&self, c: &Current) -> Result<String, Error> {
         let project = &self.s.project;
         let files = &project.config.files;
         let agents = project.text(&files.agents)?;
@@ -167,6 +167,7 @@ impl Loop {
             prompt: &prompt,
             seed: &self.seed(),
             log: &places.log(&agent.name, agent::suffix(Role::Work)),
+            tape: &places.tape("work"),
             ws,
             bus: &self.bus,
             stopping: &self.stopping,
@@ -321,7 +322,7 @@ impl Loop {
         )
     }
 
-    pub(crate) fn close(&mut self, ruling: &Ruling) -> Result<(Fact, bool), Error> {
+    pub(crate) fn close(&mut self, ruling: &Ruling) -> Result<(Vec<Fact>, bool), Error> {
         let files = self
             .looked
             .as_ref()
@@ -333,7 +334,7 @@ impl Loop {
             .run
             .as_ref()
             .ok_or_else(|| Error::Internal("no run is on".into()))?;
-        let entry = Finished {
+        let mut written = Finished {
             run: &run.id,
             rules: &run.rules,
             current: c,
@@ -349,15 +350,15 @@ impl Loop {
             (Some(p), Some(s)) => p.start_tree != s.tree,
             _ => false,
         };
-        self.file.remember(entry);
-        Ok((
-            Fact::IterationEnded {
-                result: ruling.result,
-                reason: ruling.reason.clone(),
-                progress: accepted || moved,
-            },
-            accepted,
-        ))
+        self.kept(&mut written.files)?;
+        self.file.remember(written.entry);
+        let files = written.files;
+        let ended = Fact::IterationEnded {
+            result: ruling.result,
+            reason: ruling.reason.clone(),
+            progress: accepted || moved,
+        };
+        Ok((vec![Fact::Recorded { files }, ended], accepted))
     }
 }
 

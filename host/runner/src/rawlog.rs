@@ -13,15 +13,29 @@ const MAX: u64 = 64 << 20;
 pub struct RawLog {
     file: std::fs::File,
     left: u64,
+    from: u64,
 }
 
 impl RawLog {
     /// Opens it, relative to the root; what is in it stays.
     pub fn open(ws: &Workspace, path: &str) -> Result<RawLog, Error> {
+        let file = ws.open_append(path)?;
+        let from = file.metadata().map_or(0, |m| m.len());
         Ok(RawLog {
-            file: ws.open_append(path)?,
+            file,
             left: MAX,
+            from,
         })
+    }
+
+    /// What was in the log when it was opened, in bytes.
+    pub fn from(&self) -> u64 {
+        self.from
+    }
+
+    /// Has everything so far gone into it?
+    pub fn is_whole(&self) -> bool {
+        self.left > 0
     }
 
     /// Takes a piece. A disk that refuses ends the log, not the agent.

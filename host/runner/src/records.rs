@@ -5,11 +5,13 @@
 //! Field names follow the older Python loop where it had them, so that its
 //! readers find what they know; `_schema` says which version wrote a file.
 
+use std::collections::BTreeMap;
+
 use ralph_engine::fact::{Claim, IterationResult, Rules};
 use ralph_engine::state::Current;
 use ralph_engine::types::{AgentOutcome, FileChange, Role, Usage};
 use ralph_engine::{Fact, State};
-use ralph_workspace::Workspace;
+use ralph_workspace::{Workspace, sha256_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -131,6 +133,14 @@ pub struct Finished<'a> {
     pub branch: Option<&'a str>,
 }
 
+/// What was written.
+pub struct Written {
+    /// The entry for `state.json`.
+    pub entry: Value,
+    /// SHA-256 of each file by its short name.
+    pub files: BTreeMap<String, String>,
+}
+
 impl Finished<'_> {
     fn attempt_id(&self) -> &str {
         self.current.prepared.as_ref().map_or("", |p| &p.attempt_id)
@@ -167,16 +177,21 @@ impl Finished<'_> {
 
     /// Writes receipts, attempt and progress line. Called again for the same
     /// iteration it writes the same again.
-    pub fn write(&self, ws: &Workspace, progress_path: &str) -> Result<Value, Error> {
+    pub fn write(&self, ws: &Workspace, progress_path: &str) -> Result<Written, Error> {
         let places = self.places();
         let ended_at = clock::now();
+        let mut files = BTreeMap::new();
         for (name, receipt) in self.receipts(&places, &ended_at) {
-            put(ws, &format!("{}/{name}.json", places.receipts), &receipt)?;
+            let path = format!("{}/{name}.json", places.receipts);
+            files.insert(places.short(&path), put(ws, &path, &receipt)?);
         }
         let entry = self.entry(&places, &ended_at);
-        put(ws, &places.attempt, &entry)?;
+        files.insert(
+            places.short(&places.attempt),
+            put(ws, &places.attempt, &entry)?,
+        );
         self.progress(ws, progress_path, &places)?;
-        Ok(entry)
+        Ok(Written { entry, files })
     }
 
     fn receipts(&self, places: &Places, ended_at: &str) -> Vec<(String, Value)> {
@@ -305,8 +320,19 @@ pub(crate) fn tail(ws: &Workspace, path: &str, max: u64) -> Result<Option<String
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn put(ws: &Workspace, path: &str, value: &Value) -> Result<(), Error> {
+/// Writes a record; its SHA-256.
+fn put(ws: &Workspace, path: &str, value: &Value) -> Result<String, Error> {
     let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| Error::Internal(e.to_string()))?;
     bytes.push(b'\n');
-    Ok(ws.write_relaxed(path, &bytes)?)
+    ws.write_relaxed(path, &bytes)?;
+    Ok(sha256_hex(&bytes))
+}
+
+/// Brings `state.json` as it stands safely onto the disk. The caller sees to it
+/// that nobody writes it meanwhile.
+pub(crate) fn sync_state(ws: &Workspace) -> Result<(), Error> {
+    match ws.read(STATE, STATE_MAX)? {
+        Some(bytes) => Ok(ws.write(STATE, &bytes)?),
+        None => StateFile::default().write(ws),
+    }
 }

@@ -3,7 +3,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, Phase};
 use ralph_engine::state::Stop;
 use ralph_engine::types::Usage;
@@ -22,6 +21,7 @@ use crate::names::Places;
 use crate::records::{self, StateFile};
 use crate::services::Looked;
 use crate::setup::Setup;
+use crate::steer::Desk;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -53,26 +53,70 @@ pub(crate) struct Loop {
     /// The current iteration was begun by a run that died or was stopped.
     pub(crate) taken_up: bool,
     pub(crate) file: StateFile,
-    journal: Journal,
+    pub(crate) desk: Desk,
     accepted: u32,
     usage: Usage,
-    /// Given up when the run is over.
-    _lock: ProjectLock,
+    /// Given up when the run is over; a preview has none.
+    pub(crate) _lock: Option<ProjectLock>,
 }
 
 /// Carries a run out to its end. An error means that it could not start, or
 /// could not even record its end; any other trouble is an [`EndReason`].
 pub async fn run(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Summary, Error> {
-    let mut fleet = setup.workers.map(Fleet::new);
-    let mut l = Loop::open(setup, bus, stopping)?;
-    l.switch().await?;
-    l.start().await?;
-    if let Some(fleet) = &mut fleet
-        && let Err(e) = fleet.reconcile(&mut l).await
-    {
-        l.fault(e)?;
+    Opened::new(setup, bus, stopping)?
+        .start()
+        .await?
+        .to_its_end()
+        .await
+}
+
+/// A project that this process has for itself: no other run can be on in it.
+pub struct Opened(Loop);
+
+/// A run that has begun.
+pub struct Begun(Loop, Option<Fleet>);
+
+impl Opened {
+    /// Takes the project's lock and ends what a dead run left running.
+    ///
+    /// # Errors
+    /// Another run is on, or the journal can't be read.
+    pub fn new(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Opened, Error> {
+        Ok(Opened(Loop::open(setup, bus, stopping)?))
     }
-    l.go(&mut fleet).await
+
+    /// Journals the run's start.
+    ///
+    /// # Errors
+    /// The disk or git refuses.
+    pub async fn start(self) -> Result<Begun, Error> {
+        let mut l = self.0;
+        let fleet = l.s.workers.map(Fleet::new);
+        l.switch().await?;
+        l.start().await?;
+        Ok(Begun(l, fleet))
+    }
+}
+
+impl Begun {
+    /// Where the run is asked and told things.
+    pub fn desk(&self) -> Desk {
+        self.0.desk.clone()
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// Not even its end could be recorded.
+    pub async fn to_its_end(self) -> Result<Summary, Error> {
+        let Begun(mut l, mut fleet) = self;
+        if let Some(fleet) = &mut fleet
+            && let Err(e) = fleet.reconcile(&mut l).await
+        {
+            l.fault(e)?;
+        }
+        l.go(&mut fleet).await
+    }
 }
 
 /// The same for one iteration in a worker's worktree. Boxed, for a run waits for
@@ -81,11 +125,11 @@ pub(crate) fn worker(
     setup: Setup,
     bus: Bus,
     stopping: Stopping,
-    recalled: Option<Fact>,
+    told: Vec<Fact>,
 ) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
     Box::pin(async move {
         let mut l = Loop::open(setup, bus, stopping)?;
-        if let Some(fact) = recalled.filter(|_| l.journal.checkpoint().seq == 0) {
+        for fact in told {
             l.record(fact)?;
         }
         l.start().await?;
@@ -98,6 +142,7 @@ impl Loop {
         let run = self.run_id();
         let mut last = (0, (0, 0));
         loop {
+            self.fold_noted()?;
             self.note_stop()?;
             if let Some(run) = &self.state.run {
                 last = (run.iterations, (run.done, run.total));
@@ -156,14 +201,6 @@ impl Loop {
         self.accepted += u32::from(accepted);
     }
 
-    /// What was recorded stays recorded; the next start begins from here.
-    pub(crate) fn save(&mut self) -> Result<(), Error> {
-        self.journal.sync()?;
-        self.lines.clear();
-        self.file.update(&self.state, self.journal.checkpoint());
-        self.file.write(&self.s.project.ws)
-    }
-
     fn open(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
         let ws = &s.project.ws;
         let lock = ProjectLock::acquire(ws)?;
@@ -177,7 +214,7 @@ impl Loop {
         }
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
-        let journal = Journal::open(ws, &folded)?;
+        let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws);
         let taken_up = folded.state.current.is_some();
         Ok(Loop {
             s,
@@ -188,10 +225,32 @@ impl Loop {
             looked: None,
             taken_up,
             file,
-            journal,
+            desk,
             accepted: 0,
             usage: Usage::default(),
-            _lock: lock,
+            _lock: Some(lock),
+        })
+    }
+
+    /// One that only looks: it has no lock and can record nothing.
+    pub(crate) fn aside(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
+        let ws = &s.project.ws;
+        let file = StateFile::read(ws).unwrap_or_default();
+        let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
+        let desk = Desk::new(Journal::closed(folded.at), &bus, ws);
+        Ok(Loop {
+            s,
+            bus,
+            stopping,
+            state: folded.state,
+            lines: folded.recent,
+            looked: None,
+            taken_up: false,
+            file,
+            desk,
+            accepted: 0,
+            usage: Usage::default(),
+            _lock: None,
         })
     }
 
@@ -204,11 +263,7 @@ impl Loop {
             ));
         }
         let run = taken_up.unwrap_or_else(|| {
-            format!(
-                "run-{}-{:04}",
-                clock::compact(),
-                self.journal.checkpoint().seq
-            )
+            format!("run-{}-{:04}", clock::compact(), self.desk.journaled().seq)
         });
         self.record(Fact::RunStarted {
             run,
@@ -251,12 +306,15 @@ impl Loop {
 
     pub(crate) async fn carry_out(&mut self, effect: Effect) -> Result<(), Error> {
         if let Some(phase) = effect.phase() {
-            self.record(Fact::Started { phase })?;
+            if !self.begin(Fact::Started { phase })? {
+                // Somebody wants something: it may not be what is to be done any more.
+                return Ok(());
+            }
             if matches!(
                 phase,
                 Phase::Agent | Phase::Judge | Phase::Review | Phase::Commit
             ) {
-                self.journal.sync()?;
+                self.sync()?;
             }
         }
         match effect {
@@ -271,14 +329,27 @@ impl Loop {
                 let fact = self.select(target.as_deref())?;
                 self.record(fact)
             }
+            Effect::Pause => {
+                self.sync()?;
+                tokio::select! {
+                    () = self.desk.resumed() => {}
+                    () = self.stopping.any() => {}
+                }
+                Ok(())
+            }
             Effect::Prepare => {
-                let fact = self.prepare().await?;
-                self.record(fact)
+                let shown = self.state.injected.len();
+                let mut facts = vec![self.prepare().await?];
+                if shown > 0 {
+                    let injected = u32::try_from(shown).unwrap_or(u32::MAX);
+                    facts.push(Fact::Delivered { injected });
+                }
+                self.record_all(facts)
             }
             Effect::RunAgent => {
                 let fact = self.run_agent().await?;
                 self.record(fact)?;
-                self.journal.sync()
+                self.sync()
             }
             Effect::ReadChanges => {
                 let fact = self.read_changes().await?;
@@ -290,7 +361,7 @@ impl Loop {
                     return Ok(());
                 };
                 self.record(fact)?;
-                self.journal.sync()
+                self.sync()
             }
             Effect::Mark(to) => {
                 self.mark(to)?;
@@ -301,11 +372,13 @@ impl Loop {
                 self.record(fact)
             }
             Effect::Close(ruling) => {
-                let (fact, accepted) = self.close(&ruling)?;
+                let (facts, accepted) = self.close(&ruling)?;
                 let usage = self.state.current.as_ref().map(|c| c.usage);
                 self.count(accepted, usage.unwrap_or_default());
                 (self.looked, self.taken_up) = (None, false);
-                self.record(fact)?;
+                self.record_all(facts)?;
+                self.sync()?;
+                self.lines.clear();
                 self.save()
             }
         }
@@ -322,26 +395,13 @@ impl Loop {
         }
     }
 
-    /// Into the journal, the state, and before every view.
-    pub(crate) fn record(&mut self, fact: Fact) -> Result<(), Error> {
-        let mut next = self.state.clone();
-        next.apply(&fact)
-            .map_err(|e| Error::Internal(e.to_string()))?;
-        let lines = self.journal.append(std::slice::from_ref(&fact))?;
-        self.state = next;
-        self.lines.extend(lines);
-        self.bus.send(&Event::Fact(fact));
-        Ok(())
-    }
-
     fn end(&mut self, end: &EndReason) -> Result<(), Error> {
         if let Some(run) = &self.state.run {
             self.file.session_id.clone_from(&run.id);
         }
         self.record(Fact::RunEnded { end: end.clone() })?;
-        self.journal.sync()?;
-        self.file.update(&self.state, self.journal.checkpoint());
-        self.file.write(&self.s.project.ws)
+        self.sync()?;
+        self.save()
     }
 
     pub(crate) fn ignore(&self) -> Vec<String> {

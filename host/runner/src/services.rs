@@ -16,9 +16,13 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::leftover;
 use crate::rawlog::RawLog;
+use crate::replay::tape::{Asked, Ran};
 
 /// Each stream of a program that a plugin runs is kept to this many bytes, at its end.
 const OUTPUT_TAIL: usize = 256 * 1024;
+
+/// Of what one gate asks this much is kept for a replay.
+pub(crate) const ASKED_MAX: usize = 32;
 
 /// What an iteration changed, looked at once and shown to many.
 #[derive(Clone)]
@@ -49,6 +53,8 @@ pub struct CallServices {
     pub log: Option<Mutex<RawLog>>,
     /// For gates.
     pub gate: Option<GateAccess>,
+    /// What a gate asked of the host, and was told.
+    pub asked: Mutex<Asked>,
 }
 
 /// What a gate may reach, if it is granted.
@@ -77,6 +83,16 @@ impl CallServices {
             usage: Mutex::default(),
             log: None,
             gate: None,
+            asked: Mutex::default(),
+        }
+    }
+
+    /// Keeps what a gate was told. A gate that asks without end is not kept.
+    fn note(&self, what: impl FnOnce(&mut Asked)) {
+        if let Ok(mut asked) = self.asked.lock()
+            && asked.runs.len() + asked.diffs.len() < ASKED_MAX
+        {
+            what(&mut asked);
         }
     }
 
@@ -148,7 +164,10 @@ impl Services for CallServices {
             .diff(&looked.base, &looked.now, &looked.ignore, max_bytes)
             .await
         {
-            Ok(diff) => diff,
+            Ok(diff) => {
+                self.note(|asked| asked.diffs.push((max_bytes, diff.clone())));
+                diff
+            }
             Err(e) => {
                 // A gate must not take an unreadable diff for an empty one.
                 tracing::error!(plugin = self.name, "no diff: {e}");
@@ -164,6 +183,7 @@ impl Services for CallServices {
         let Some(gate) = &self.gate else {
             return Err(ProcessError::Denied("only gates may run programs".into()));
         };
+        let asking = command.clone();
         let program = if command.program.contains('/') {
             gate.ws.root().join(&command.program).into_os_string()
         } else {
@@ -188,7 +208,7 @@ impl Services for CallServices {
         let mut remembered = None;
         let started =
             |pid, start_time| remembered = Some(leftover::remember(&gate.ws, pid, start_time));
-        match ralph_process::run_noted(spawn, OUTPUT_TAIL, started).await {
+        let answer = match ralph_process::run_noted(spawn, OUTPUT_TAIL, started).await {
             Ok(out) => Ok(Output {
                 code: out.finished.code,
                 timed_out: out.finished.ended_by == ralph_process::EndedBy::Timeout,
@@ -198,6 +218,8 @@ impl Services for CallServices {
             }),
             Err(e @ SpawnError::NotFound { .. }) => Err(ProcessError::NotFound(e.to_string())),
             Err(e) => Err(ProcessError::Failed(e.to_string())),
-        }
+        };
+        self.note(|asked| asked.runs.push(Ran::of(&asking, &answer)));
+        answer
     }
 }

@@ -35,6 +35,8 @@ pub struct Status {
     pub iterations: u32,
     /// Iterations in a row without progress.
     pub no_progress: u32,
+    /// Texts a person gave that wait for the next prompt.
+    pub injected: usize,
     /// Tokens and money over the life of the project.
     pub usage: Usage,
 }
@@ -57,6 +59,8 @@ pub struct RunNow {
     pub agent: String,
     /// Is its process alive? If not, `ralph run` takes it up.
     pub alive: bool,
+    /// No new iteration starts until `ralph resume`.
+    pub paused: bool,
     /// The iteration that is on.
     pub iteration: Option<u32>,
     /// Its task.
@@ -105,6 +109,7 @@ pub fn status(project: &Project) -> Result<Status, Error> {
             id: run.id.clone(),
             agent: run.agent.clone(),
             alive,
+            paused: alive && run.pause.is_some(),
             iteration: current.map(|c| c.number),
             task: current.map(|c| c.task.id.clone()),
             phase: current.map(|c| c.phase),
@@ -113,6 +118,7 @@ pub fn status(project: &Project) -> Result<Status, Error> {
         last,
         iterations: state.iterations,
         no_progress: state.no_progress,
+        injected: state.injected.len(),
         usage: state.usage,
     })
 }

@@ -13,7 +13,7 @@ pub fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
 ///
 /// # Errors
 /// What reading gives.
-pub(crate) fn sha256_hex_of(mut from: impl Read) -> io::Result<String> {
+pub fn sha256_hex_of(mut from: impl Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0_u8; 64 * 1024];
     loop {

@@ -22,7 +22,7 @@ pub mod root;
 pub use error::GuardError;
 pub use git::{Advanced, Changes, Commit, Git, GitError, Restacked, Snapshot};
 pub use guard::Workspace;
-pub use hash::sha256_hex;
+pub use hash::{sha256_hex, sha256_hex_of};
 pub use lock::{LockError, ProjectLock};
 pub use path::is_own_record;
 pub use ralph_engine::types::{ChangeKind, DiffText, FileChange};

@@ -25,7 +25,7 @@ pub const LOCK_PATH: &str = ".ralph/lock";
 pub enum LockError {
     /// Another ralph works here.
     #[error(
-        "another ralph (process {pid}, since {since}) works in this project. Wait for it, or stop it with `kill {pid}`"
+        "another ralph (process {pid}, since {since}) works in this project. Wait for it, or end it with `ralph stop`"
     )]
     Held {
         /// Its process number; 0 if it has only just taken the lock and not yet written it.

@@ -17,7 +17,9 @@ fn a_second_run_is_refused_names_the_first_and_does_it_no_harm() {
         p.run(args)
             .expect(2)
             .says(&format!("process {}", first.pid()))
-            .says("another ralph");
+            .says("another ralph")
+            .says("since 20")
+            .says("`ralph stop`");
     }
     let json = p.run(&["run", "--json"]).expect(2).json();
     assert!(

@@ -9,6 +9,7 @@
 
 mod acceptance;
 mod agents;
+mod audit;
 mod config;
 mod envelopes;
 mod exit_codes;
@@ -23,6 +24,7 @@ mod parallel;
 mod plugins;
 mod quickstart;
 mod signals;
+mod steer;
 mod task_files;
 mod task_tamper;
 mod terminal;

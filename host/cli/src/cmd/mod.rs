@@ -1,13 +1,18 @@
 //! One module per command.
 
 pub mod check;
+pub mod audit;
 pub mod doctor;
+pub mod explain;
 pub mod init;
+pub mod log;
 pub mod plugin;
+pub mod preview;
 pub mod run;
 pub mod schema;
 pub mod status;
 pub mod supervise;
+pub mod steer;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};
@@ -22,4 +27,14 @@ pub fn host() -> Result<Host, Error> {
         cache_dir: cache,
         ..HostOptions::default()
     })?)
+}
+
+/// The beginning of a digest or a commit, for people.
+fn short(digest: &str) -> &str {
+    digest.get(..10).unwrap_or(digest)
+}
+
+/// Seconds as people read them.
+fn seconds(seconds: f64) -> String {
+    crate::view::time((seconds.max(0.0) * 1e3) as u64)
 }

@@ -8,7 +8,12 @@ use std::time::Duration;
 
 use ralph_engine::fact::EndReason;
 use ralph_engine::state::Stop;
-use ralph_runner::{Bus, Control, Error, Project, RunOptions, Setup, Summary, Trust, View};
+use ralph_rpc::feed::Feed;
+use ralph_rpc::socket::SocketError;
+use ralph_rpc::tui;
+use ralph_runner::{
+    Bus, Control, Error, Opened, Project, RunOptions, Setup, Stopping, Summary, Trust, View,
+};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -17,6 +22,9 @@ use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
+    if args.dry_run {
+        return super::preview::dry_run(dir, args.step, args.max_iterations, out).await;
+    }
     // The configuration of the run's start: an agent may have changed the file since.
     let project = Project::open(dir)?;
     let (summary, signal) =
@@ -76,15 +84,49 @@ async fn go(
     };
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));
-    let watch = tokio::spawn(watch_signals(control, Some(caught.clone())));
-    let ran = ralph_runner::run(setup, Bus::new(vec![view]), stopping).await;
+    let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
+    let feed = Arc::new(Feed::default());
+    let bus = Bus::new(vec![view, feed.clone()]);
+    let ran = steered(setup, bus, stopping, &control, &feed).await;
     watch.abort();
     let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
     Ok((ran?, signal))
 }
 
+/// A run, with its socket open as long as it is on.
+async fn steered(
+    setup: Setup,
+    bus: Bus,
+    stopping: Stopping,
+    control: &Control,
+    feed: &Arc<Feed>,
+) -> Result<Summary, Error> {
+    let root = setup.project.ws.root().to_owned();
+    let opened = Opened::new(setup, bus, stopping)?;
+    let socket = match tui::take(&root).await {
+        Ok(socket) => Some(socket),
+        Err(e @ (SocketError::NotASocket { .. } | SocketError::Unsafe { .. })) => {
+            return Err(Error::Usage(format!("the run's socket: {e}")));
+        }
+        // A home that can't be written is no reason not to work.
+        Err(e) => {
+            note(&format!(
+                "warning: this run can't be steered from elsewhere: {e}"
+            ));
+            None
+        }
+    };
+    let begun = opened.start().await?;
+    let open = socket.map(|s| s.open(&root, &begun.desk(), control, feed));
+    let ran = begun.to_its_end().await;
+    if let Some(open) = open {
+        open.close().await;
+    }
+    ran
+}
+
 /// Says what takes so long, if it takes long.
-async fn patiently<T>(setup: impl Future<Output = T>) -> T {
+pub async fn patiently<T>(setup: impl Future<Output = T>) -> T {
     let mut setup = std::pin::pin!(setup);
     tokio::select! {
         done = &mut setup => return done,

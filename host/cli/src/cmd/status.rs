@@ -33,10 +33,11 @@ pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     }
     match &s.run {
         Some(run) => {
-            let state = if run.alive {
-                "running"
-            } else {
-                "cut off; `ralph run` takes it up"
+            let state = match (run.alive, run.paused, run.iteration) {
+                (false, ..) => "cut off; `ralph run` takes it up",
+                (true, false, _) => "running",
+                (true, true, Some(_)) => "running, pauses after this iteration",
+                (true, true, None) => "paused; `ralph resume` lets it go on",
             };
             let what = match (run.iteration, &run.task, &run.phase) {
                 (Some(n), Some(task), Some(phase)) => {
@@ -50,6 +51,12 @@ pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
             let end = s.last_end.as_deref().unwrap_or("none yet");
             out.text(format!("run      last ended: {end}"));
         }
+    }
+    if s.injected > 0 {
+        out.text(format!(
+            "waiting  {} texts of yours for the next prompt",
+            s.injected
+        ));
     }
     if let Some(last) = &s.last {
         let text = |k: &str| ralph_engine::text::one_line(last[k].as_str().unwrap_or(""), 120);

@@ -6,5 +6,6 @@ mod plain;
 mod queued;
 
 pub use live::Live;
+pub use model::time;
 pub use plain::Plain;
 pub use queued::Queued;

@@ -225,6 +225,15 @@ impl Model {
                 );
                 lines
             }
+            Fact::PauseAsked { .. } => vec![said(
+                Tone::Quiet,
+                "no new iteration starts until `ralph resume`".into(),
+            )],
+            Fact::ResumeAsked => vec![said(Tone::Quiet, "new iterations may start again".into())],
+            Fact::Injected { text } => vec![said(
+                Tone::Quiet,
+                format!("for the next prompt: {}", one_line(text, WIDTH)),
+            )],
             Fact::CommitRefused { output } => {
                 vec![said(
                     Tone::Bad,
@@ -248,8 +257,8 @@ impl Model {
             Fact::Absorbed { task, facts, .. } => {
                 self.workers.remove(task);
                 let mut lines = Vec::new();
-                for fact in facts {
-                    match fact {
+                for past in facts {
+                    match &past.fact {
                         Fact::AgentEnded { usage, .. } | Fact::Answered { usage, .. } => {
                             self.settle(*usage);
                         }

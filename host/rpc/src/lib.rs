@@ -1,0 +1,18 @@
+//! JSON-RPC 2.0 for those who watch or steer a run.
+//!
+//! - [`frame`]: bytes to lines, bounded
+//! - [`message`]: lines to requests, requests to methods, answers to lines: the one dispatch
+//! - [`outbox`]: what waits to be written to one client, bounded
+//! - [`server`]: clients of a listening socket, each on its own
+//! - [`socket`]: where a run's socket is, who may take it, who may not
+//! - [`feed`], [`tui`]: the events and methods of the TUI protocol
+//! - [`client`]: the asking side
+
+pub mod client;
+pub mod feed;
+pub mod frame;
+pub mod message;
+pub mod outbox;
+pub mod server;
+pub mod socket;
+pub mod tui;
