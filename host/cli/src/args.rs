@@ -147,12 +147,26 @@ pub struct RunArgs {
     /// Iterations of this run, instead of `[loop] max_iterations`
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub max_iterations: Option<u32>,
-    /// Say what would be done, and do nothing
-    #[arg(long, conflicts_with = "trust")]
-    pub dry_run: bool,
     /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: Option<u32>,
+    /// Say what would be done, and do nothing
+    #[arg(long, conflicts_with = "trust")]
+    pub dry_run: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct SuperviseArgs {
+    /// Options of `ralph run`, behind `--`
+    #[arg(last = true, value_name = "OPTION")]
+    pub run: Vec<std::ffi::OsString>,
+}
+
+#[derive(ClapArgs)]
+pub struct WatchArgs {
+    /// Changes that follow each other within this time are one
+    #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
+    pub debounce: Span,
 }
 
 #[derive(ClapArgs)]
@@ -193,11 +207,15 @@ pub struct CleanArgs {
     #[arg(long, value_name = "N", conflicts_with = "older_than")]
     pub keep: Option<u32>,
     /// Keep those of iterations that ended within this time: a whole number with m, h or d
-    #[arg(long, value_name = "SPAN", value_parser = Span::parse)]
-    pub older_than: Option<Span>,
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    pub older_than: Option<ralph_config::units::Span>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+fn span(text: &str) -> Result<ralph_config::units::Span, String> {
+    ralph_config::units::Span::parse(text)
 }
 
 #[derive(ClapArgs)]
@@ -211,20 +229,6 @@ pub struct StopArgs {
 pub struct InjectArgs {
     /// What the next attempt should know; `-` reads it from standard input
     pub text: String,
-}
-
-#[derive(ClapArgs)]
-pub struct SuperviseArgs {
-    /// Options of `ralph run`, behind `--`
-    #[arg(last = true, value_name = "OPTION")]
-    pub run: Vec<std::ffi::OsString>,
-}
-
-#[derive(ClapArgs)]
-pub struct WatchArgs {
-    /// Changes that follow each other within this time are one
-    #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
-    pub debounce: Span,
 }
 
 #[derive(ClapArgs)]

@@ -125,7 +125,11 @@ impl State {
             return over(run, EndReason::NoProgress);
         }
         if run.pause.is_some() {
-            return Effect::Pause;
+            return if at_work > 0 {
+                Effect::Await
+            } else {
+                Effect::Pause
+            };
         }
         Effect::Prepare
     }
@@ -166,13 +170,13 @@ impl State {
                 }
                 self.last_end = Some(end.clone());
             }
-            // Both may be noted while no run is on.
-            Fact::Injected { text } => self.injected.push(text.clone()),
-            Fact::Cleaned { .. } => {}
             Fact::Recalled { .. }
             | Fact::Absorbed { .. }
             | Fact::TakenUp
             | Fact::Released { .. } => return self.of_workers(fact),
+            // Both may be noted while no run is on.
+            Fact::Injected { text } => self.injected.push(text.clone()),
+            Fact::Cleaned { .. } => {}
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
@@ -183,10 +187,6 @@ impl State {
                             return bad("this task was not selected");
                         }
                         run.claimed.insert(task.clone());
-                        if !self.injected.is_empty() {
-                            let said = std::mem::take(&mut self.injected);
-                            self.handed.entry(task.clone()).or_default().extend(said);
-                        }
                         if *fresh {
                             self.absorbed.remove(task);
                         }

@@ -139,6 +139,16 @@ pub enum Claim {
     NotDone,
 }
 
+/// A fact out of another journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Past {
+    /// When, RFC 3339.
+    pub at: String,
+    /// What.
+    #[serde(flatten)]
+    pub fact: Fact,
+}
+
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -275,11 +285,8 @@ pub enum Fact {
         task: String,
         /// Up to this line of the worker's journal.
         upto: u64,
-        /// When it began, RFC 3339.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        began: String,
         /// From `Selected` to `IterationEnded`.
-        facts: Vec<Fact>,
+        facts: Vec<Past>,
     },
     /// A worker ended without an iteration that could be absorbed; its task is free again.
     Released {

@@ -28,15 +28,12 @@ pub struct State {
     pub base: Option<Base>,
     /// How the last run ended.
     pub last_end: Option<EndReason>,
-    /// What a person said that no prompt held yet, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub injected: Vec<String>,
-    /// Of these, what workers were given that have not ended, by task.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub handed: BTreeMap<String, Vec<String>>,
     /// By task: how far the journal of its worker was absorbed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absorbed: BTreeMap<String, u64>,
+    /// What a person said that no prompt held yet, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injected: Vec<String>,
 }
 
 /// What is known of one task from its earlier attempts.

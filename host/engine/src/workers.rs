@@ -21,28 +21,19 @@ impl State {
                 self.iterations = self.iterations.max(*iterations);
                 self.tasks.insert(task.clone(), record.clone());
             }
-            Fact::Absorbed {
-                task, upto, facts, ..
-            } => {
+            Fact::Absorbed { task, upto, facts } => {
                 if self.current.is_some() || self.run.is_none() {
                     return bad("an iteration is on, or no run");
                 }
-                facts.iter().try_for_each(|fact| self.apply(fact))?;
+                facts.iter().try_for_each(|past| self.apply(&past.fact))?;
                 if self.current.is_some() {
                     return bad("the absorbed iteration has no end");
                 }
                 self.absorbed.insert(task.clone(), *upto);
-                self.handed.remove(task);
                 self.free(task);
             }
             Fact::TakenUp => self.take_up(),
-            Fact::Released { task } => {
-                // Nobody was told: the next one is.
-                let mut said = self.handed.remove(task).unwrap_or_default();
-                said.append(&mut self.injected);
-                self.injected = said;
-                self.free(task);
-            }
+            Fact::Released { task } => self.free(task),
             _ => return bad("it is none of a worker's"),
         }
         Ok(())

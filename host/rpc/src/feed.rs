@@ -122,7 +122,7 @@ impl Feed {
         }
     }
 
-    fn output(&self, of: &str, role: Role, what: &AgentEvent) {
+    fn output(&self, role: Role, what: &AgentEvent) {
         let who = match role {
             Role::Work => "",
             Role::Judge => "judge: ",
@@ -146,7 +146,7 @@ impl Feed {
         };
         inner.sequence += from as u64;
         for line in &lines[from..] {
-            let line = format!("{of}{who}{mark}{}", head(line, LINE_MAX));
+            let line = format!("{who}{mark}{}", head(line, LINE_MAX));
             if inner.recent.len() == RECENT {
                 inner.recent.pop_front();
             }
@@ -183,14 +183,14 @@ impl Inner {
 impl View for Feed {
     fn event(&self, event: &Event) {
         match event {
-            Event::Agent { role, what } => self.output("", *role, what),
-            // What a worker's facts come to is told when they are absorbed.
-            Event::Worker { task, what } => {
-                if let Event::Agent { role, what } = what.as_ref() {
-                    self.output(&format!("{task}: "), *role, what);
+            Event::Agent { role, what } => self.output(*role, what),
+            Event::Fact(_) => self.state_change(),
+            // A worker's agent is heard; how the run stands is told by the run's own facts.
+            Event::Worker { what, .. } => {
+                if let Event::Agent { role, what } = &**what {
+                    self.output(*role, what);
                 }
             }
-            Event::Fact(_) => self.state_change(),
             Event::GateStarted { .. } | Event::Notice { .. } => {}
         }
     }

@@ -237,12 +237,12 @@ pub(crate) async fn again(
                 ..subject.iteration.clone()
             },
             seed: subject.seed.clone(),
+            sees: Vec::new(),
+            tape: None,
             services: Arc::new(CallServices {
                 gate: Some(access),
                 ..CallServices::plain(name, bus, stopping)
             }),
-            sees: Vec::new(),
-            tape: None,
         }));
     }
     let mut results = Vec::new();
@@ -273,7 +273,7 @@ struct GateCall {
     seed: String,
     services: Arc<CallServices>,
     sees: Vec<String>,
-    /// What a replay needs is kept here; nothing for what is no iteration's.
+    /// Where what it was given is kept for a replay.
     tape: Option<String>,
 }
 
@@ -317,12 +317,12 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                         ))
                     }
                 };
-            if let Some(path) = &call.tape
-                && let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock())
-            {
+            if let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock()) {
                 kept.answered &= asked.runs.len() + asked.diffs.len() < ASKED_MAX;
                 kept.asked = asked.clone();
-                tape::save(&access.ws, path, &kept);
+                if let Some(path) = &call.tape {
+                    tape::save(&access.ws, path, &kept);
+                }
             }
             (verdict, g.bound.plugin.digest().to_owned())
         }

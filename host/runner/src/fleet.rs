@@ -6,12 +6,14 @@
 //! had come one after another, in the order of their merging.
 
 use ralph_engine::decide::{self, Standing};
-use ralph_engine::fact::{EndReason, IterationResult};
+use ralph_engine::fact::{EndReason, IterationResult, Past};
 use ralph_engine::state::Current;
 use ralph_engine::types::TaskState;
 use ralph_engine::{Effect, Fact};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
+use crate::audit::files;
+use crate::clock;
 use crate::error::Error;
 use crate::journal::Line;
 use crate::merge::{Merge, merge};
@@ -46,11 +48,6 @@ impl Fleet {
                 keep(l, &worker).await?;
             }
         }
-        // Whoever was told something and has not ended with it.
-        let told: Vec<String> = l.state.handed.keys().cloned().collect();
-        for task in told {
-            l.record(Fact::Released { task })?;
-        }
         Ok(())
     }
 
@@ -63,14 +60,6 @@ impl Fleet {
             },
             Effect::Prepare if l.state.current.is_none() => self.claim(l).await,
             Effect::Await => self.wait(l).await,
-            // Those at work come to their end meanwhile.
-            Effect::Pause if !self.at_work.is_empty() => {
-                let desk = l.desk.clone();
-                tokio::select! {
-                    joined = self.at_work.join_next() => ended(l, joined).await,
-                    () = desk.resumed() => Ok(()),
-                }
-            }
             // An iteration that a run without workers had begun.
             other => l.carry_out(other).await,
         }
@@ -90,17 +79,30 @@ impl Fleet {
             task: task.id.clone(),
             fresh,
         })?;
-        let recalled = fresh.then(|| Fact::Recalled {
-            task: task.id.clone(),
-            record: l.state.tasks.get(&task.id).cloned().unwrap_or_default(),
-            iterations: l.state.iterations,
-        });
+        let mut told: Vec<Fact> = Vec::new();
+        if fresh {
+            told.push(Fact::Recalled {
+                task: task.id.clone(),
+                record: l.state.tasks.get(&task.id).cloned().unwrap_or_default(),
+                iterations: l.state.iterations,
+            });
+        }
+        // What a person said goes to the worker that begins next.
+        let injected = l.state.injected.clone();
+        told.extend(
+            injected
+                .iter()
+                .map(|text| Fact::Injected { text: text.clone() }),
+        );
+        if !injected.is_empty() {
+            let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
+            l.record(Fact::Delivered { injected })?;
+        }
         let setup = worker.setup(&l.s);
-        let said = l.state.handed.get(&task.id).cloned().unwrap_or_default();
         let bus = worker::tagged(&l.bus, &task.id);
         let stopping = l.stopping.clone();
         self.at_work.spawn(async move {
-            let ran = run::worker(setup, bus, stopping, recalled, said).await;
+            let ran = run::worker(setup, bus, stopping, told).await;
             (task.id, ran)
         });
         Ok(())
@@ -108,42 +110,34 @@ impl Fleet {
 
     /// Until one of them has ended; what it did is absorbed.
     async fn wait(&mut self, l: &mut Loop) -> Result<(), Error> {
-        let joined = self.at_work.join_next().await;
-        ended(l, joined).await
-    }
-}
-
-/// What one that has ended did is absorbed.
-async fn ended(
-    l: &mut Loop,
-    joined: Option<Result<(String, Result<Summary, Error>), JoinError>>,
-) -> Result<(), Error> {
-    let Some(joined) = joined else {
-        return Err(Error::Internal("nobody is at work".into()));
-    };
-    let (task, ran) = joined.map_err(|e| Error::Internal(format!("a worker ended oddly: {e}")))?;
-    let absorbed = match Worker::existing(&l.s, &task)? {
-        Some(worker) => absorb_all(l, &worker).await,
-        None => Err(Error::Internal(format!("the worktree for {task} is gone"))),
-    };
-    if l.state
-        .run
-        .as_ref()
-        .is_some_and(|r| r.claimed.contains(&task))
-    {
-        l.record(Fact::Released { task: task.clone() })?;
-    }
-    let summary = ran?;
-    match (absorbed?, summary.end) {
-        (_, EndReason::Stopped) => Ok(()),
-        (0, end @ (EndReason::Complete | EndReason::MaxIterations | EndReason::NoProgress)) => {
-            let why = end.word();
-            Err(Error::Internal(format!(
-                "the worker for {task} ended without an iteration ({why})"
-            )))
+        let Some(joined) = self.at_work.join_next().await else {
+            return Err(Error::Internal("nobody is at work".into()));
+        };
+        let (task, ran) =
+            joined.map_err(|e| Error::Internal(format!("a worker ended oddly: {e}")))?;
+        let absorbed = match Worker::existing(&l.s, &task)? {
+            Some(worker) => absorb_all(l, &worker).await,
+            None => Err(Error::Internal(format!("the worktree for {task} is gone"))),
+        };
+        if l.state
+            .run
+            .as_ref()
+            .is_some_and(|r| r.claimed.contains(&task))
+        {
+            l.record(Fact::Released { task: task.clone() })?;
         }
-        (0, end) => l.record(Fact::Faulted { end }),
-        _ => Ok(()),
+        let summary = ran?;
+        match (absorbed?, summary.end) {
+            (_, EndReason::Stopped) => Ok(()),
+            (0, end @ (EndReason::Complete | EndReason::MaxIterations | EndReason::NoProgress)) => {
+                let why = end.word();
+                Err(Error::Internal(format!(
+                    "the worker for {task} ended without an iteration ({why})"
+                )))
+            }
+            (0, end) => l.record(Fact::Faulted { end }),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -189,7 +183,7 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
 }
 
 /// One iteration into the project's records and journal. True if its task is blocked now.
-async fn absorb(l: &mut Loop, worker: &Worker, mut lines: Vec<Line>) -> Result<bool, Error> {
+async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool, Error> {
     let (c, rules) = replayed(l, &lines)?;
     let Some(Line {
         fact: Fact::IterationEnded { result, reason, .. },
@@ -206,9 +200,6 @@ async fn absorb(l: &mut Loop, worker: &Worker, mut lines: Vec<Line>) -> Result<b
         }
         _ => Vec::new(),
     };
-    if let Some(p) = &c.prepared {
-        worker.copy_records(&l.s.project.ws, &p.attempt_id)?;
-    }
     let run = l.state.run.as_ref().map(|r| r.id.clone());
     let mut written = Finished {
         run: run.as_deref().unwrap_or_default(),
@@ -222,33 +213,34 @@ async fn absorb(l: &mut Loop, worker: &Worker, mut lines: Vec<Line>) -> Result<b
     }
     .write(&l.s.project.ws, &l.s.project.config.files.progress)?;
     if let Some(p) = &c.prepared {
-        let places = Places::of(&c.task.id, &p.attempt_id);
-        l.kept_of(&places, &c.agent, &mut written.files)?;
+        let places = Places::of(&worker.note.task, &p.attempt_id);
+        let ws = &l.s.project.ws;
+        let logs = worker.copy_records(ws, &places, &p.attempt_id)?;
+        files::kept(ws, &places, &logs, &mut written.files)?;
     }
     l.file.remember(written.entry);
+    let recorded = Past {
+        at: clock::now(),
+        fact: Fact::Recorded {
+            files: written.files,
+        },
+    };
     let blocked = *result == IterationResult::Rejected && c.attempt >= rules.max_attempts;
     let (accepted, upto) = (*result == IterationResult::Accepted, *upto);
-    let began = lines
-        .iter()
-        .find(|l| matches!(l.fact, Fact::Started { .. }))
-        .map(|l| l.at.clone());
-    if let Some(end) = lines.pop() {
-        let fact = Fact::Recorded {
-            files: written.files,
-        };
-        lines.push(Line {
-            fact,
-            ..end.clone()
-        });
-        lines.push(end);
-    }
+    let past = |line: Line| Past {
+        at: line.at,
+        fact: line.fact,
+    };
+    let mut facts: Vec<Past> = lines.into_iter().map(past).collect();
+    facts.insert(facts.len().saturating_sub(1), recorded);
     l.record(Fact::Absorbed {
         task: worker.note.task.clone(),
         upto,
-        began: began.unwrap_or_default(),
-        facts: lines.into_iter().map(|l| l.fact).collect(),
+        facts,
     })?;
     l.count(accepted, c.usage);
+    l.sync()?;
+    l.lines.clear();
     l.save()?;
     Ok(blocked)
 }

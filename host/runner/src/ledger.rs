@@ -11,7 +11,6 @@ use crate::agent;
 use crate::audit::files;
 use crate::error::Error;
 use crate::journal::Line;
-use crate::names::Places;
 use crate::run::Loop;
 use crate::steer::Book;
 
@@ -87,38 +86,25 @@ impl Loop {
         self.desk.book().journal.sync()
     }
 
-    /// What was recorded stays recorded; the next start begins from here. What was
-    /// noted is folded first: state and checkpoint must agree.
+    /// Writes `state.json`. What was noted is folded first: state and checkpoint must agree.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         let desk = self.desk.clone();
         let mut book = desk.book();
-        book.journal.sync()?;
         self.fold(book.take_noted())?;
-        self.lines.clear();
         self.file.update(&self.state, book.journal.checkpoint());
         self.file.write(&self.s.project.ws)
     }
 
     /// Adds the hashes of everything kept of the current attempt beside its receipts.
     pub(crate) fn kept(&self, files: &mut BTreeMap<String, String>) -> Result<(), Error> {
-        self.kept_of(&self.places()?, &self.current()?.agent, files)
-    }
-
-    /// The same of any attempt.
-    pub(crate) fn kept_of(
-        &self,
-        places: &Places,
-        agent: &str,
-        files: &mut BTreeMap<String, String>,
-    ) -> Result<(), Error> {
-        files::sweep(&self.s.project.ws, places)?;
-        let mut logs = vec![places.log(agent, "")];
+        let places = self.places()?;
+        let mut logs = vec![places.log(&self.current()?.agent, "")];
         for (asker, role) in [(&self.s.judge, Role::Judge), (&self.s.review, Role::Review)] {
             if let Some(asker) = asker {
                 logs.push(places.log(&asker.agent.name, agent::suffix(role)));
             }
         }
-        files::kept(&self.s.project.ws, places, &logs, files)
+        files::kept(&self.s.project.ws, &places, &logs, files)
     }
 
     /// The prompt with what a person said meanwhile in front.

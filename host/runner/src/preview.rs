@@ -40,8 +40,6 @@ pub struct Preview {
     pub commit: bool,
     /// Iterations the run may take.
     pub max_iterations: u32,
-    /// Workers in worktrees, if there are any.
-    pub workers: Option<usize>,
     /// Bytes of the prompt.
     pub prompt_bytes: Option<usize>,
     /// A run is on here: its process.
@@ -80,7 +78,6 @@ pub fn preview(setup: Setup) -> Result<Preview, Error> {
         review: s.review.as_ref().map(|r| r.agent.name.clone()),
         commit: s.rules.commit,
         max_iterations: s.rules.max_iterations,
-        workers: s.workers,
         prompt_bytes: None,
         running: ProjectLock::holder(&ws),
     };

@@ -74,7 +74,7 @@ pub async fn run(setup: Setup, bus: Bus, stopping: Stopping) -> Result<Summary, 
 pub struct Opened(Loop);
 
 /// A run that has begun.
-pub struct Begun(Loop);
+pub struct Begun(Loop, Option<Fleet>);
 
 impl Opened {
     /// Takes the project's lock and ends what a dead run left running.
@@ -89,10 +89,12 @@ impl Opened {
     ///
     /// # Errors
     /// The disk or git refuses.
-    pub async fn start(mut self) -> Result<Begun, Error> {
-        self.0.switch().await?;
-        self.0.start().await?;
-        Ok(Begun(self.0))
+    pub async fn start(self) -> Result<Begun, Error> {
+        let mut l = self.0;
+        let fleet = l.s.workers.map(Fleet::new);
+        l.switch().await?;
+        l.start().await?;
+        Ok(Begun(l, fleet))
     }
 }
 
@@ -107,8 +109,7 @@ impl Begun {
     /// # Errors
     /// Not even its end could be recorded.
     pub async fn to_its_end(self) -> Result<Summary, Error> {
-        let mut l = self.0;
-        let mut fleet = l.s.workers.map(Fleet::new);
+        let Begun(mut l, mut fleet) = self;
         if let Some(fleet) = &mut fleet
             && let Err(e) = fleet.reconcile(&mut l).await
         {
@@ -124,18 +125,12 @@ pub(crate) fn worker(
     setup: Setup,
     bus: Bus,
     stopping: Stopping,
-    recalled: Option<Fact>,
-    said: Vec<String>,
+    told: Vec<Fact>,
 ) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
     Box::pin(async move {
         let mut l = Loop::open(setup, bus, stopping)?;
-        if let Some(fact) = recalled.filter(|_| l.desk.journaled().seq == 0) {
+        for fact in told {
             l.record(fact)?;
-        }
-        for text in said {
-            if !l.state.injected.contains(&text) {
-                l.record(Fact::Injected { text })?;
-            }
         }
         l.start().await?;
         l.go(&mut None).await
@@ -382,6 +377,8 @@ impl Loop {
                 self.count(accepted, usage.unwrap_or_default());
                 (self.looked, self.taken_up) = (None, false);
                 self.record_all(facts)?;
+                self.sync()?;
+                self.lines.clear();
                 self.save()
             }
         }

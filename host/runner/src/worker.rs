@@ -191,10 +191,14 @@ impl Worker {
                 | Fact::StopAsked { .. }
                 | Fact::Faulted { .. }
                 | Fact::Recalled { .. }
+                | Fact::NothingSelectable { .. }
                 | Fact::Injected { .. }
                 | Fact::Delivered { .. }
+                | Fact::PauseAsked { .. }
+                | Fact::ResumeAsked
+                // The project's records are written anew, and hashed there.
                 | Fact::Recorded { .. }
-                | Fact::NothingSelectable { .. } => {}
+                | Fact::Cleaned { .. } => {}
                 Fact::IterationEnded { result, .. } if on => {
                     let result = *result;
                     lines.push(line);
@@ -209,32 +213,42 @@ impl Worker {
         Ok(done)
     }
 
-    /// Copies prompt, questions and logs of one attempt to the project's own records.
-    pub(crate) fn copy_records(&self, main: &Workspace, attempt: &str) -> Result<(), Error> {
-        let places = Places::of(&self.note.task, attempt);
-        let copy = |path: &str| -> Result<(), Error> {
-            if let Some(bytes) = self.ws.read_end(path, COPY_MAX)? {
-                main.write_relaxed(path, &bytes)?;
-            }
-            Ok(())
-        };
-        let replay = format!("{}/replay", places.context);
-        for dir in [&places.context, &replay] {
-            for name in self.ws.list(dir)? {
-                let path = format!("{dir}/{name}");
-                if path != replay {
-                    copy(&path)?;
-                }
+    /// Copies prompt, questions, tapes and logs of one attempt to the project's own
+    /// records; the paths of the logs.
+    pub(crate) fn copy_records(
+        &self,
+        main: &Workspace,
+        places: &Places,
+        attempt: &str,
+    ) -> Result<Vec<String>, Error> {
+        for dir in [places.context.clone(), format!("{}/replay", places.context)] {
+            self.copy_dir(main, &dir, |_| true)?;
+        }
+        self.copy_dir(main, ".ralph/logs", |name| name.starts_with(attempt))
+    }
+
+    fn copy_dir(
+        &self,
+        main: &Workspace,
+        dir: &str,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<String>, Error> {
+        let mut copied = Vec::new();
+        if !self.ws.exists(dir) {
+            return Ok(copied);
+        }
+        for name in self.ws.list(dir)? {
+            let path = format!("{dir}/{name}");
+            let is_file = self.ws.root().join(&path).is_file();
+            if is_file
+                && wanted(&name)
+                && let Some(bytes) = self.ws.read_end(&path, COPY_MAX)?
+            {
+                main.write_relaxed(&path, &bytes)?;
+                copied.push(path);
             }
         }
-        if self.ws.exists(".ralph/logs") {
-            for name in self.ws.list(".ralph/logs")? {
-                if name.starts_with(attempt) {
-                    copy(&format!(".ralph/logs/{name}"))?;
-                }
-            }
-        }
-        Ok(())
+        Ok(copied)
     }
 
     /// Removes the worktree; the branch stays.

@@ -8,10 +8,11 @@ use ralph_runner::{Error, Project, RunOptions, Setup, Trust, preview};
 
 use super::run::patiently;
 use super::short;
-use crate::args::{PromptArgs, RunArgs};
+use crate::args::{PromptArgs, StepArgs};
 use crate::out::{Out, note};
 
-async fn setup(project: Project, options: RunOptions) -> Result<Setup, Error> {
+async fn setup(dir: &Path, options: RunOptions) -> Result<Setup, Error> {
+    let project = Project::open(dir)?;
     for warning in &project.warnings {
         note(&format!("warning: {warning}"));
     }
@@ -24,15 +25,20 @@ async fn setup(project: Project, options: RunOptions) -> Result<Setup, Error> {
     patiently(Setup::new(project, super::host()?, options)).await
 }
 
-pub async fn dry_run(project: Project, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
+pub async fn dry_run(
+    dir: &Path,
+    args: StepArgs,
+    max: Option<u32>,
+    out: &Out,
+) -> Result<ExitCode, Error> {
     let options = RunOptions {
-        agent: args.step.agent,
-        max_iterations: args.max_iterations,
-        task: args.step.task,
-        no_commit: args.step.no_commit,
-        parallel: args.parallel,
+        agent: args.agent,
+        max_iterations: max,
+        task: args.task,
+        no_commit: args.no_commit,
+        parallel: None,
     };
-    let p = preview::preview(setup(project, options).await?)?;
+    let p = preview::preview(setup(dir, options).await?)?;
     match (&p.task, &p.title, p.attempt) {
         (Some(id), Some(title), Some((attempt, of))) => {
             let how = if p.taken_up {
@@ -82,9 +88,6 @@ pub async fn dry_run(project: Project, args: RunArgs, out: &Out) -> Result<ExitC
             "; nothing is committed"
         }
     ));
-    if let Some(workers) = p.workers {
-        out.text(format!("workers  {workers}, each in a worktree"));
-    }
     if let Some(pid) = p.running {
         out.text(format!("a run is on here already (process {pid})"));
     }
@@ -97,7 +100,7 @@ pub async fn prompt(dir: &Path, args: PromptArgs, out: &Out) -> Result<ExitCode,
         task: args.id,
         ..RunOptions::default()
     };
-    let p = preview::prompt(setup(Project::open(dir)?, options).await?)?;
+    let p = preview::prompt(setup(dir, options).await?)?;
     out.text(p.prompt.trim_end());
     Ok(out.done(0, &p))
 }

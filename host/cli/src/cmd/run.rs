@@ -22,11 +22,11 @@ use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
+    if args.dry_run {
+        return super::preview::dry_run(dir, args.step, args.max_iterations, out).await;
+    }
     // The configuration of the run's start: an agent may have changed the file since.
     let project = Project::open(dir)?;
-    if args.dry_run {
-        return super::preview::dry_run(project, args, out).await;
-    }
     let (summary, signal) =
         go(&project, args.step, args.max_iterations, args.parallel, out).await?;
     super::supervise::tell(&project, Some(summary.end.clone()), out.json).await;

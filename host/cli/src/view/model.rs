@@ -257,8 +257,8 @@ impl Model {
             Fact::Absorbed { task, facts, .. } => {
                 self.workers.remove(task);
                 let mut lines = Vec::new();
-                for fact in facts {
-                    match fact {
+                for past in facts {
+                    match &past.fact {
                         Fact::AgentEnded { usage, .. } | Fact::Answered { usage, .. } => {
                             self.settle(*usage);
                         }

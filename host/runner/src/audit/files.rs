@@ -30,7 +30,7 @@ pub fn hash(ws: &Workspace, path: &str) -> Result<Option<String>, Error> {
 ///
 /// # Errors
 /// A directory can't be read, or the disk refuses.
-pub fn sweep(ws: &Workspace, places: &Places) -> Result<(), Error> {
+fn sweep(ws: &Workspace, places: &Places) -> Result<(), Error> {
     let replay = format!("{}/replay", places.context);
     for dir in [&places.receipts, &places.context, &replay] {
         for name in ws.list(dir)?.iter().filter(|name| is_temporary(name)) {
@@ -41,6 +41,7 @@ pub fn sweep(ws: &Workspace, places: &Places) -> Result<(), Error> {
 }
 
 /// Adds what is kept of an attempt beside its receipts: context, tapes, and these logs.
+/// What a death left half written goes.
 ///
 /// # Errors
 /// A file can't be read.
@@ -50,6 +51,7 @@ pub fn kept(
     logs: &[String],
     into: &mut BTreeMap<String, String>,
 ) -> Result<(), Error> {
+    sweep(ws, places)?;
     let below = |dir: &str| -> Result<Vec<String>, Error> {
         let names = ws.list(dir)?;
         Ok(names.iter().map(|name| format!("{dir}/{name}")).collect())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ralph_engine::fact::{IterationResult, Rules};
+use ralph_engine::fact::{IterationResult, Past, Rules};
 use ralph_engine::state::Current;
 use ralph_engine::types::{Role, Usage, Verdict};
 use ralph_engine::{Fact, State};
@@ -207,12 +207,14 @@ impl Folder {
         let Some(line) = self.lines.next()? else {
             return Ok(None);
         };
-        if let Fact::Absorbed { facts, began, .. } = &line.fact {
-            let record = self.absorbed(&line, facts, began);
+        if let Fact::Absorbed { facts, .. } = &line.fact {
+            let record = absorbed(&self.state, &line, facts)?;
             self.lines.apply(&mut self.state, &line)?;
-            return Ok(Some(
-                record.map_or(Step::Line, |r| Step::Ended(Box::new(r))),
-            ));
+            self.recent.clear();
+            return Ok(Some(match record {
+                Some(record) => Step::Ended(Box::new(record)),
+                None => Step::Line,
+            }));
         }
         let ended = match &line.fact {
             Fact::IterationEnded { .. } => self.state.current.clone().zip(self.state.run.clone()),
@@ -248,45 +250,6 @@ impl Folder {
         }))))
     }
 
-    /// A worker's iteration, of which the journal has one line only.
-    fn absorbed(&self, line: &Line, facts: &[Fact], began: &str) -> Option<Record> {
-        let mut state = self.state.clone();
-        let mut record = None;
-        let mut lines = Vec::new();
-        for fact in facts {
-            if let Fact::IterationEnded {
-                result,
-                reason,
-                progress,
-            } = fact
-            {
-                let run = state.run.clone()?;
-                record = Some(Record {
-                    run: run.id,
-                    rules: run.rules,
-                    current: state.current.clone()?,
-                    lines: std::mem::take(&mut lines),
-                    end: Some(Ended {
-                        result: *result,
-                        reason: reason.clone(),
-                        progress: *progress,
-                        at: line.at.clone(),
-                    }),
-                });
-            }
-            state.apply(fact).ok()?;
-            // The time of its beginning is the only one that is kept.
-            let at = if began.is_empty() { &line.at } else { began };
-            lines.push(Line {
-                seq: line.seq,
-                at: at.to_owned(),
-                prev: String::new(),
-                fact: fact.clone(),
-            });
-        }
-        record
-    }
-
     /// The iteration that hasn't ended.
     pub fn open_one(&self) -> Option<Record> {
         let (current, run) = (self.state.current.clone()?, self.state.run.clone()?);
@@ -298,6 +261,48 @@ impl Folder {
             end: None,
         })
     }
+}
+
+/// The iteration of a worker, as it stands in one line of the project's journal.
+fn absorbed(state: &State, line: &Line, facts: &[Past]) -> Result<Option<Record>, Error> {
+    let mut state = state.clone();
+    let mut lines = Vec::new();
+    for past in facts {
+        if let Fact::IterationEnded {
+            result,
+            reason,
+            progress,
+        } = &past.fact
+        {
+            let (Some(current), Some(run)) = (state.current, state.run) else {
+                return Ok(None);
+            };
+            return Ok(Some(Record {
+                run: run.id,
+                rules: run.rules,
+                current,
+                lines,
+                end: Some(Ended {
+                    result: *result,
+                    reason: reason.clone(),
+                    progress: *progress,
+                    at: past.at.clone(),
+                }),
+            }));
+        }
+        let inner = Line {
+            seq: line.seq,
+            at: past.at.clone(),
+            prev: line.prev.clone(),
+            fact: past.fact.clone(),
+        };
+        state.apply(&inner.fact).map_err(|e| Error::Journal {
+            line: line.seq,
+            why: e.to_string(),
+        })?;
+        lines.push(inner);
+    }
+    Ok(None)
 }
 
 /// Shows every iteration, oldest first, the one that hasn't ended last. What the
