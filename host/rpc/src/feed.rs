@@ -185,6 +185,12 @@ impl View for Feed {
         match event {
             Event::Agent { role, what } => self.output(*role, what),
             Event::Fact(_) => self.state_change(),
+            // A worker's agent is heard; how the run stands is told by the run's own facts.
+            Event::Worker { what, .. } => {
+                if let Event::Agent { role, what } = &**what {
+                    self.output(*role, what);
+                }
+            }
             Event::GateStarted { .. } | Event::Notice { .. } => {}
         }
     }

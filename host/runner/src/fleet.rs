@@ -89,7 +89,11 @@ impl Fleet {
         }
         // What a person said goes to the worker that begins next.
         let injected = l.state.injected.clone();
-        told.extend(injected.iter().map(|text| Fact::Injected { text: text.clone() }));
+        told.extend(
+            injected
+                .iter()
+                .map(|text| Fact::Injected { text: text.clone() }),
+        );
         if !injected.is_empty() {
             let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
             l.record(Fact::Delivered { injected })?;

@@ -240,7 +240,8 @@ impl Worker {
         for name in self.ws.list(dir)? {
             let path = format!("{dir}/{name}");
             let is_file = self.ws.root().join(&path).is_file();
-            if is_file && wanted(&name)
+            if is_file
+                && wanted(&name)
                 && let Some(bytes) = self.ws.read_end(&path, COPY_MAX)?
             {
                 main.write_relaxed(&path, &bytes)?;

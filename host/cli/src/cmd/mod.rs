@@ -1,7 +1,7 @@
 //! One module per command.
 
-pub mod check;
 pub mod audit;
+pub mod check;
 pub mod doctor;
 pub mod explain;
 pub mod init;
@@ -11,8 +11,8 @@ pub mod preview;
 pub mod run;
 pub mod schema;
 pub mod status;
-pub mod supervise;
 pub mod steer;
+pub mod supervise;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};

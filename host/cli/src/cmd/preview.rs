@@ -36,6 +36,7 @@ pub async fn dry_run(
         max_iterations: max,
         task: args.task,
         no_commit: args.no_commit,
+        parallel: None,
     };
     let p = preview::preview(setup(dir, options).await?)?;
     match (&p.task, &p.title, p.attempt) {
