@@ -35,6 +35,10 @@ impl Checks<'_> {
     fn run(&mut self) {
         let config = self.config;
         self.agent_name(&["loop", "agent"], &config.run.agent);
+        for (i, name) in config.run.fallback.iter().enumerate() {
+            self.agent_name(&["loop", "fallback", &i.to_string()], name);
+        }
+        self.budget();
         let files = &config.files;
         let optional = [("tasks", &files.tasks), ("prompt", &files.prompt)];
         let optional = optional

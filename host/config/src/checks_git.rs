@@ -1,4 +1,4 @@
-//! What `[git]` must look like.
+//! What `[git]` and `[budget]` must look like.
 
 use crate::checks::Checks;
 use crate::show;
@@ -17,6 +17,22 @@ impl Checks<'_> {
             &git.branch_prefix,
             &format!("{}x", git.branch_prefix),
         );
+    }
+
+    pub(crate) fn budget(&mut self) {
+        let budget = &self.config.budget;
+        if budget.time.is_some_and(|t| t.get().as_secs() == 0) {
+            self.error(
+                &["budget", "time"],
+                "`time` should be a second or more",
+                None,
+            );
+        }
+        let usd = budget.cost_usd.unwrap_or(1.0);
+        if !(usd.is_finite() && usd > 0.0 && usd < 1e9) {
+            let message = "`cost_usd` should be more than nothing and less than a milliard";
+            self.error(&["budget", "cost_usd"], message, None);
+        }
     }
 
     fn commit_message(&mut self) {

@@ -28,6 +28,12 @@ pub fn powers(config: &Config) -> Vec<Power> {
             plugin_of(config, &config.run.agent),
         );
     }
+    for name in &config.run.fallback {
+        list.add(
+            format!("agent {} takes over at a limit", show::name(name)),
+            plugin_of(config, name),
+        );
+    }
     for (name, agent) in &config.agents {
         list.agent(config, name, agent);
     }

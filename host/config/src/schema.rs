@@ -87,8 +87,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 13,
-            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise"
+            strict, 15,
+            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits"
         );
     }
 

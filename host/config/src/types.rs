@@ -38,6 +38,10 @@ pub struct Config {
     pub notify: Notify,
     /// When `ralph supervise` starts a run again.
     pub supervise: Supervise,
+    /// What one run may spend. Looked at between two iterations.
+    pub budget: Budget,
+    /// What is done when a provider wants a pause.
+    pub limits: ProviderLimits,
 }
 
 /// `[loop]`
@@ -59,6 +63,11 @@ pub struct Loop {
     pub sleep: Span,
     /// Start no further gate once one has failed.
     pub fail_fast: bool,
+    /// Attempts in a row that fail in the same way before the run ends; 0: without limit.
+    #[schemars(range(min = 0, max = 1000))]
+    pub repeat_limit: u32,
+    /// Agents that work, in this order, while the limit of those before them lasts.
+    pub fallback: Vec<String>,
 }
 
 impl Default for Loop {
@@ -70,6 +79,8 @@ impl Default for Loop {
             no_progress_limit: 3,
             sleep: Span::from_secs(0),
             fail_fast: false,
+            repeat_limit: 6,
+            fallback: Vec::new(),
         }
     }
 }
@@ -398,6 +409,55 @@ impl Default for Supervise {
             restart: Restart::OnFailure,
             max_restarts: 5,
             backoff: Span::from_secs(10),
+        }
+    }
+}
+
+/// `[budget]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// Time at work, over restarts.
+    pub time: Option<Span>,
+    /// Tokens in and out, without those from a cache.
+    #[schemars(range(min = 1))]
+    pub tokens: Option<u64>,
+    /// US dollars, as far as agents report them.
+    #[schemars(range(min = 0.0))]
+    pub cost_usd: Option<f64>,
+    /// Iterations begun within any 60 minutes; when they are used up the run waits.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub iterations_per_hour: Option<u32>,
+}
+
+/// What is done when a provider wants a pause and no agent is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnLimit {
+    /// Wait for its end.
+    Wait,
+    /// End the run.
+    Stop,
+}
+
+/// `[limits]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderLimits {
+    /// Once `[loop] fallback` has nobody left.
+    pub on_limit: OnLimit,
+    /// A limit that lasts longer ends the run.
+    pub max_wait: Span,
+    /// The first wait if the provider doesn't say how long; each further one in a row is twice as long.
+    pub unknown_wait: Span,
+}
+
+impl Default for ProviderLimits {
+    fn default() -> Self {
+        ProviderLimits {
+            on_limit: OnLimit::Wait,
+            max_wait: Span::from_secs(6 * 3600),
+            unknown_wait: Span::from_secs(5 * 60),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::decide::{self, Need, Ruling, Standing};
 use crate::fact::{EndReason, Fact, IterationResult, Phase};
+use crate::pace::Waiting;
 use crate::state::{AgentEnd, Base, Current, Pause, Run, State, Stop};
 use crate::text;
 use crate::types::{AgentOutcome, Role, Status, TaskState, Verdict};
@@ -39,6 +40,13 @@ pub enum Effect {
     Commit,
     /// Write the records: `IterationEnded`.
     Close(Ruling),
+    /// Wait, then say what time it is.
+    Wait {
+        /// Seconds since 1970.
+        until: u64,
+        /// What for.
+        why: Waiting,
+    },
     /// Nothing more may begin; wait for a worker: `Absorbed` or `Released`.
     Await,
     /// The run is over: `RunEnded`.
@@ -61,6 +69,7 @@ impl Effect {
             Effect::Idle
             | Effect::Select { .. }
             | Effect::Pause
+            | Effect::Wait { .. }
             | Effect::Await
             | Effect::End(_) => return None,
         })
@@ -104,6 +113,14 @@ impl State {
         if run.stop == Some(Stop::Force) && costly {
             return Effect::End(EndReason::Stopped);
         }
+        if let Effect::Ask(_) = effect
+            && let Some(held) = self.held_asking(run)
+        {
+            return match run.stop {
+                Some(_) => Effect::End(EndReason::Stopped),
+                None => held,
+            };
+        }
         effect
     }
 
@@ -124,14 +141,16 @@ impl State {
         if run.iterations > 0 && self.no_progress >= run.rules.no_progress_limit {
             return over(run, EndReason::NoProgress);
         }
-        if run.pause.is_some() {
-            return if at_work > 0 {
-                Effect::Await
-            } else {
-                Effect::Pause
-            };
+        let held = self.held(run);
+        if let Some(Effect::End(end)) = held {
+            return over(run, end);
         }
-        Effect::Prepare
+        let held = held.or_else(|| run.pause.map(|_| Effect::Pause));
+        match held {
+            Some(_) if at_work > 0 => Effect::Await,
+            Some(held) => held,
+            None => Effect::Prepare,
+        }
     }
 
     /// Folds one fact into the state.
@@ -153,14 +172,19 @@ impl State {
                     iterations: taken_up.as_ref().map_or(0, |r| r.iterations),
                     selected: None,
                     claimed: Default::default(),
+                    worked: None,
+                    elapsed: taken_up.as_ref().map_or(0, |r| r.elapsed),
+                    usage: taken_up.as_ref().map(|r| r.usage).unwrap_or_default(),
                     stop: None,
                     pause: None,
                     end: None,
                     done: taken_up.as_ref().map_or(0, |r| r.done),
                     total: taken_up.as_ref().map_or(0, |r| r.total),
                 });
+                self.pace.ticking = false;
                 if taken_up.is_none() {
-                    self.no_progress = 0;
+                    (self.no_progress, self.pace.failure) = (0, None);
+                    self.pace.limited = 0;
                 }
                 self.take_up();
             }
@@ -177,16 +201,19 @@ impl State {
             // Both may be noted while no run is on.
             Fact::Injected { text } => self.injected.push(text.clone()),
             Fact::Cleaned { .. } => {}
+            Fact::Clock { .. } | Fact::LimitMet { .. } | Fact::Waiting { .. } => {
+                self.of_pace(fact);
+            }
             _ => {
                 let Some(run) = &mut self.run else {
                     return bad("no run is on");
                 };
                 match fact {
-                    Fact::Claimed { task, fresh } => {
+                    Fact::Claimed { task, agent, fresh } => {
                         if run.selected.take().is_none_or(|t| t.id != *task) {
                             return bad("this task was not selected");
                         }
-                        run.claimed.insert(task.clone());
+                        run.claimed.insert(task.clone(), agent.clone());
                         if *fresh {
                             self.absorbed.remove(task);
                         }
@@ -235,9 +262,13 @@ impl State {
                             let Some(task) = run.selected.take() else {
                                 return bad("no task was selected");
                             };
+                            let (worked, first) = (run.worked.clone(), run.agent.clone());
+                            let free = self.free_agent().map(str::to_owned);
+                            let agent = worked.or(free).unwrap_or(first);
+                            self.begins();
                             self.iterations += 1;
                             self.current =
-                                Some(Current::new(self.iterations, &self.tasks, task, &run.agent));
+                                Some(Current::new(self.iterations, &self.tasks, task, &agent));
                         }
                     }
                     Fact::Started { phase } => {
@@ -306,12 +337,15 @@ impl State {
             return bad("the records settle it otherwise");
         }
         self.usage = self.usage.plus(c.usage);
+        run.usage = run.usage.plus(c.usage);
+        let max_attempts = run.rules.max_attempts;
         let record = self.tasks.entry(c.task.id.clone()).or_default();
         match result {
             IterationResult::Accepted => {
                 self.tasks.remove(&c.task.id);
                 self.base = None;
                 self.no_progress = 0;
+                self.attempted(None);
             }
             IterationResult::Rejected => {
                 record.attempts = c.attempt;
@@ -323,35 +357,52 @@ impl State {
                 if record.earlier.len() > 10 {
                     record.earlier.remove(0);
                 }
-                record.notes = ruling.notes;
+                record.notes.clone_from(&ruling.notes);
                 self.no_progress = if progress { 0 } else { self.no_progress + 1 };
-                let blocked = c.attempt >= run.rules.max_attempts;
-                self.keep_base(&c, !blocked);
+                self.attempted(Some((&ruling.reason, &ruling.notes)));
+                self.keep_base(&c, c.attempt < max_attempts);
             }
             IterationResult::Environment | IterationResult::Interrupted => self.keep_base(&c, true),
         }
+        let end = self.end_after(&c);
         let Some(run) = &mut self.run else {
             return bad("no run is on");
         };
-        run.iterations += u32::from(!c.cut_off);
-        let tampered = c.seen.map(|s| s.tampered).unwrap_or_default();
-        run.end = match c.ended.map(|e| e.outcome) {
-            _ if !tampered.is_empty() => Some(EndReason::Error {
-                message: format!(
-                    "{} changed while the agent was at work, and could make something run that nobody looked at; \
-                     nothing was committed. Put it back, or, if it is as you want it, run again",
-                    tampered.join(", ")
-                ),
-            }),
-            Some(AgentOutcome::Limited { message, resets_at }) => {
-                Some(EndReason::Limited { message, resets_at })
-            }
-            Some(AgentOutcome::Unauthenticated { message }) => {
-                Some(EndReason::Unauthenticated { message })
-            }
-            _ => None,
-        };
+        // A limit's tries are none of the run's iterations, and neither is what a dead host had begun.
+        let limited = matches!(
+            c.ended.as_ref().map(|e| &e.outcome),
+            Some(AgentOutcome::Limited { .. })
+        );
+        run.iterations += u32::from(!c.cut_off && !limited);
+        run.end = end;
         Ok(())
+    }
+
+    /// Why the run ends with this iteration, if it does.
+    fn end_after(&self, c: &Current) -> Option<EndReason> {
+        let tampered = c.seen.as_ref().map(|s| s.tampered.join(", "));
+        if let Some(paths) = tampered.filter(|t| !t.is_empty()) {
+            return Some(EndReason::Error {
+                message: format!(
+                    "{paths} changed while the agent was at work, and could make something run that nobody looked at; \
+                     nothing was committed. Put it back, or, if it is as you want it, run again"
+                ),
+            });
+        }
+        match c.ended.as_ref().map(|e| &e.outcome) {
+            Some(AgentOutcome::Limited { message, resets_at }) => {
+                let known = self.pace.limits.contains_key(&c.agent);
+                let wait = self.run.as_ref().is_some_and(|r| r.rules.limits.wait);
+                (!known || !wait && self.free_agent().is_none()).then(|| EndReason::Limited {
+                    message: message.clone(),
+                    resets_at: resets_at.clone(),
+                })
+            }
+            Some(AgentOutcome::Unauthenticated { message }) => Some(EndReason::Unauthenticated {
+                message: message.clone(),
+            }),
+            _ => None,
+        }
     }
 
     fn keep_base(&mut self, c: &Current, keep: bool) {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::pace::{Budget, Limits, Waiting};
 use crate::state::TaskRecord;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
@@ -49,6 +50,24 @@ pub struct Rules {
     pub review: bool,
     /// Commit accepted work?
     pub commit: bool,
+    /// What it may spend.
+    #[serde(default)]
+    pub budget: Budget,
+    /// What is done at a provider's limit.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// What a budget is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Spent {
+    /// `[budget] time`
+    Time,
+    /// `[budget] tokens`
+    Tokens,
+    /// `[budget] cost_usd`
+    Cost,
 }
 
 /// Why a run ended.
@@ -66,6 +85,16 @@ pub enum EndReason {
     MaxIterations,
     /// Too many iterations in a row brought nothing.
     NoProgress,
+    /// A budget is used up.
+    Budget {
+        /// Which.
+        what: Spent,
+    },
+    /// Attempts in a row failed in the same way.
+    RepeatedFailure {
+        /// How many.
+        count: u32,
+    },
     /// Somebody asked for it.
     Stopped,
     /// The provider wants a pause.
@@ -95,6 +124,12 @@ impl EndReason {
             EndReason::Blocked { .. } => "blocked",
             EndReason::MaxIterations => "max_iterations",
             EndReason::NoProgress => "no_progress",
+            EndReason::Budget { what: Spent::Time } => "budget_time",
+            EndReason::Budget {
+                what: Spent::Tokens,
+            } => "budget_tokens",
+            EndReason::Budget { what: Spent::Cost } => "budget_cost",
+            EndReason::RepeatedFailure { .. } => "repeated_failure",
             EndReason::Stopped => "stopped",
             EndReason::Limited { .. } => "limited",
             EndReason::Unauthenticated { .. } => "unauthenticated",
@@ -164,6 +199,34 @@ pub enum Fact {
         /// Only this task.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target: Option<String>,
+    },
+    /// What time it is.
+    Clock {
+        /// Seconds since 1970.
+        now: u64,
+    },
+    /// A provider's limit.
+    LimitMet {
+        /// Whose.
+        agent: String,
+        /// Seconds since 1970; reckoned by the host if the provider doesn't say.
+        until: u64,
+        /// In the provider's words.
+        message: String,
+        /// RFC 3339, if the provider says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets_at: Option<String>,
+        /// Judge or reviewer met it; the iteration waits.
+        #[serde(default)]
+        asking: bool,
+    },
+    /// The run waits.
+    Waiting {
+        /// Seconds since 1970.
+        until: u64,
+        /// What for.
+        #[serde(flatten)]
+        why: Waiting,
     },
     /// The tracker chose a task.
     Selected {
@@ -275,6 +338,9 @@ pub enum Fact {
     Claimed {
         /// Its id.
         task: String,
+        /// Who works.
+        #[serde(default)]
+        agent: String,
         /// The worktree is new: nothing of its journal was absorbed.
         fresh: bool,
     },

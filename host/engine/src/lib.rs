@@ -14,6 +14,7 @@ pub mod decide;
 pub mod engine;
 pub mod event;
 pub mod fact;
+pub mod pace;
 pub mod prompt;
 pub mod state;
 pub mod tasks;

@@ -1,12 +1,13 @@
 //! Where a project stands: the fold of all facts. Small enough to be written
 //! out whole after every iteration, so that a start never reads the history.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fact::{Claim, EndReason, Phase, Rules};
+use crate::pace::Pace;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
 /// Everything the loop remembers.
@@ -28,6 +29,9 @@ pub struct State {
     pub base: Option<Base>,
     /// How the last run ended.
     pub last_end: Option<EndReason>,
+    /// Time, limits, waiting.
+    #[serde(default)]
+    pub pace: Pace,
     /// By task: how far the journal of its worker was absorbed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absorbed: BTreeMap<String, u64>,
@@ -89,9 +93,18 @@ pub struct Run {
     pub pause: Option<Pause>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
-    /// Tasks that workers are at, each in a worktree of its own.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub claimed: BTreeSet<String>,
+    /// Tasks that workers are at, each in a worktree of its own, and who works there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub claimed: BTreeMap<String, String>,
+    /// The iteration that is being absorbed was this one's work.
+    #[serde(skip)]
+    pub worked: Option<String>,
+    /// Seconds at work.
+    #[serde(default)]
+    pub elapsed: u64,
+    /// Tokens and money of this run.
+    #[serde(default)]
+    pub usage: Usage,
     /// Tasks done and in all, as last seen.
     pub done: u32,
     /// See `done`.

@@ -25,7 +25,14 @@ impl State {
                 if self.current.is_some() || self.run.is_none() {
                     return bad("an iteration is on, or no run");
                 }
-                facts.iter().try_for_each(|past| self.apply(&past.fact))?;
+                if let Some(run) = &mut self.run {
+                    run.worked = run.claimed.get(task).filter(|a| !a.is_empty()).cloned();
+                }
+                let applied = facts.iter().try_for_each(|past| self.apply(&past.fact));
+                if let Some(run) = &mut self.run {
+                    run.worked = None;
+                }
+                applied?;
                 if self.current.is_some() {
                     return bad("the absorbed iteration has no end");
                 }

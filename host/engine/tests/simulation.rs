@@ -49,6 +49,8 @@ fn rules() -> Rules {
         judge: true,
         review: true,
         commit: true,
+        budget: Default::default(),
+        limits: Default::default(),
     }
 }
 
@@ -149,6 +151,7 @@ impl World {
             .map(|c| c.task.id.clone())
             .unwrap_or_default();
         match effect {
+            Effect::Wait { until, .. } => vec![Fact::Clock { now: *until }],
             Effect::Idle | Effect::Await => panic!("idle in a run"),
             Effect::Select { .. } => {
                 let done = self.tasks.iter().filter(|t| t.1 == TaskState::Done).count() as u32;

@@ -20,6 +20,8 @@ fn started() -> State {
                 judge: false,
                 review: false,
                 commit: false,
+                budget: Default::default(),
+                limits: Default::default(),
             },
             target: None,
         })

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
+use ralph_engine::fact::EndReason;
 use ralph_engine::state::Current;
 use ralph_engine::types::{AgentOutcome, Evidence, GateResult, Iteration, Role, Verdict};
 use ralph_plugins::{PluginError, RefusalKind};
@@ -86,7 +87,7 @@ impl Loop {
             ..CallServices::plain(&name, &self.bus, &self.stopping)
         };
         Ok(GateCall {
-            it: self.iteration(Role::Work, &self.s.agent.name)?,
+            it: self.iteration(Role::Work, &self.current()?.agent)?,
             seed: self.seed(),
             services: Arc::new(services),
             sees: self.sees(gate.as_ref()),
@@ -166,6 +167,10 @@ impl Loop {
                 usage,
                 millis: began.elapsed().as_millis() as u64,
             }),
+            Answer::End(EndReason::Limited { message, resets_at }) if self.s.rules.limits.wait => {
+                let outcome = AgentOutcome::Limited { message, resets_at };
+                self.limit_met(&asker.agent.name, &outcome, true)
+            }
             Answer::End(end) => Some(Fact::Faulted { end }),
             Answer::Interrupted => None,
         })

@@ -56,7 +56,7 @@ impl Fleet {
             Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
             Effect::Select { target } => match l.select(target.as_deref())? {
                 Fact::NothingSelectable { .. } if !self.at_work.is_empty() => self.wait(l).await,
-                fact => l.record(fact),
+                fact => l.record_all(vec![clock::fact(), fact]),
             },
             Effect::Prepare if l.state.current.is_none() => self.claim(l).await,
             Effect::Await => self.wait(l).await,
@@ -75,8 +75,11 @@ impl Fleet {
             None => Worker::create(&l.s, &task).await?,
         };
         worker.refresh(&l.s)?;
+        let free = l.state.free_agent().map(str::to_owned);
+        let agent = free.unwrap_or_else(|| l.s.agent.name.clone());
         l.record(Fact::Claimed {
             task: task.id.clone(),
+            agent: agent.clone(),
             fresh,
         })?;
         let mut told: Vec<Fact> = Vec::new();
@@ -98,7 +101,7 @@ impl Fleet {
             let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
             l.record(Fact::Delivered { injected })?;
         }
-        let setup = worker.setup(&l.s);
+        let setup = worker.setup(&l.s, &agent);
         let bus = worker::tagged(&l.bus, &task.id);
         let stopping = l.stopping.clone();
         self.at_work.spawn(async move {
@@ -122,7 +125,7 @@ impl Fleet {
         if l.state
             .run
             .as_ref()
-            .is_some_and(|r| r.claimed.contains(&task))
+            .is_some_and(|r| r.claimed.contains_key(&task))
         {
             l.record(Fact::Released { task: task.clone() })?;
         }

@@ -29,6 +29,7 @@ mod rawlog;
 pub mod records;
 pub mod registry;
 pub mod replay;
+mod resets;
 pub mod run;
 mod services;
 pub mod setup;
@@ -37,6 +38,7 @@ pub mod steer;
 pub mod supervise;
 mod taskfile;
 pub mod trust;
+mod waiting;
 pub mod watch;
 mod worker;
 

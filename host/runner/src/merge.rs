@@ -87,7 +87,7 @@ async fn checked_again(
     done: &Done,
     onto: &str,
 ) -> Result<Option<String>, Error> {
-    let setup = worker.setup(&l.s);
+    let setup = worker.setup(&l.s, &l.s.agent.name);
     if setup.gates.is_empty() {
         return Ok(None);
     }

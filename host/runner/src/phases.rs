@@ -63,7 +63,7 @@ impl Loop {
         let (done, total) = counts(&file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
         let claimed = self.state.run.as_ref().map(|r| &r.claimed);
-        let taken = |id: &str| claimed.is_some_and(|c| c.contains(id));
+        let taken = |id: &str| claimed.is_some_and(|c| c.contains_key(id));
         let chosen = match target {
             None => file.next(&taken),
             Some(id) => match file.get(id).map(|e| e.state) {
@@ -153,14 +153,14 @@ impl Loop {
         }))
     }
 
-    pub(crate) async fn run_agent(&mut self) -> Result<Fact, Error> {
+    pub(crate) async fn run_agent(&mut self) -> Result<Vec<Fact>, Error> {
         let places = self.places()?;
         let ws = &self.s.project.ws;
         let text = ws
             .read(&format!("{}/prompt.md", places.context), 64 << 20)?
             .unwrap_or_default();
         let prompt = String::from_utf8_lossy(&text).into_owned();
-        let agent = &self.s.agent;
+        let agent = self.s.worker_agent(&self.current()?.agent);
         let done = agent::call(AgentCall {
             agent,
             it: self.iteration(Role::Work, &agent.name)?,
@@ -177,14 +177,16 @@ impl Loop {
             AgentOutcome::Finished { text } => claim::read(text),
             _ => Claim::None,
         };
-        Ok(Fact::AgentEnded {
+        let limit = self.limit_met(&agent.name, &done.outcome, false);
+        let ended = Fact::AgentEnded {
             outcome: done.outcome,
             usage: done.usage,
             claim,
             code: done.code,
             plugin: agent.bound.plugin.digest().to_owned(),
             millis: done.millis,
-        })
+        };
+        Ok(std::iter::once(ended).chain(limit).collect())
     }
 
     pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {

@@ -327,8 +327,9 @@ impl Loop {
                     return Ok(());
                 }
                 let fact = self.select(target.as_deref())?;
-                self.record(fact)
+                self.record_all(vec![clock::fact(), fact])
             }
+            Effect::Wait { until, why } => self.wait(until, why).await,
             Effect::Pause => {
                 self.sync()?;
                 tokio::select! {
@@ -347,8 +348,8 @@ impl Loop {
                 self.record_all(facts)
             }
             Effect::RunAgent => {
-                let fact = self.run_agent().await?;
-                self.record(fact)?;
+                let facts = self.run_agent().await?;
+                self.record_all(facts)?;
                 self.sync()
             }
             Effect::ReadChanges => {

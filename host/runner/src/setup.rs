@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ralph_config::types::{Gate, Isolation, Judge};
+use ralph_config::Config;
+use ralph_config::types::{Gate, Isolation, Judge, OnLimit};
 use ralph_engine::fact::Rules;
+use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::Role;
 use ralph_plugins::Host;
 use ralph_workspace::Git;
@@ -46,6 +48,8 @@ pub struct Setup {
     pub git: Git,
     /// The one that works.
     pub agent: BoundAgent,
+    /// Those that work while its limit lasts.
+    pub fallback: Vec<BoundAgent>,
     /// By name.
     pub gates: BTreeMap<String, BoundGate>,
     /// If asked for.
@@ -71,6 +75,15 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// One of those that may work; the first if there is none of that name.
+    pub fn worker_agent(&self, name: &str) -> &BoundAgent {
+        let others = self.fallback.iter();
+        others
+            .chain([&self.agent])
+            .find(|a| a.name == name)
+            .unwrap_or(&self.agent)
+    }
+
     /// Loads and checks. Changes nothing.
     pub async fn new(project: Project, host: Host, options: RunOptions) -> Result<Setup, Error> {
         let config = &project.config;
@@ -112,7 +125,20 @@ impl Setup {
             judge: judge.is_some(),
             review: review.is_some(),
             commit: config.git.auto_commit && !options.no_commit,
+            budget: budget(config),
+            limits: Limits {
+                agents: std::iter::once(name)
+                    .chain(config.run.fallback.iter().map(String::as_str))
+                    .map(str::to_owned)
+                    .collect(),
+                wait: config.limits.on_limit == OnLimit::Wait,
+                max_wait: config.limits.max_wait.get().as_secs(),
+            },
         };
+        let mut fallback = Vec::new();
+        for name in &config.run.fallback {
+            fallback.push(registry.agent(name, config.agents.get(name)).await?);
+        }
         let width = options.parallel.unwrap_or(config.parallel.workers);
         let isolated = config.git.isolation == Isolation::Worktree;
         let workers = (width > 1 || isolated || options.parallel.is_some())
@@ -129,6 +155,7 @@ impl Setup {
             worker: None,
             git,
             agent,
+            fallback,
             gates,
             judge,
             review,
@@ -140,6 +167,18 @@ impl Setup {
             target: options.task,
             project,
         })
+    }
+}
+
+fn budget(config: &Config) -> Budget {
+    let b = &config.budget;
+    let micros = |usd: f64| (usd * 1e6).round() as u64;
+    Budget {
+        seconds: b.time.map(|t| t.get().as_secs()),
+        tokens: b.tokens,
+        cost_micros: b.cost_usd.map(micros),
+        per_hour: b.iterations_per_hour,
+        repeats: config.run.repeat_limit,
     }
 }
 

@@ -27,6 +27,10 @@ pub struct Status {
     pub next: Option<NextTask>,
     /// Is a run on, or was one cut off?
     pub run: Option<RunNow>,
+    /// What the run has spent.
+    pub spent: Option<SpentNow>,
+    /// What is waited for: until when, and why.
+    pub waiting: Option<WaitingNow>,
     /// Why the last run ended.
     pub last_end: Option<String>,
     /// The newest iteration's record.
@@ -67,6 +71,31 @@ pub struct RunNow {
     pub task: Option<String>,
     /// Its phase.
     pub phase: Option<ralph_engine::fact::Phase>,
+}
+
+/// What a run has spent of its budget.
+#[derive(Debug, Clone, Serialize)]
+pub struct SpentNow {
+    /// Seconds at work.
+    pub seconds: u64,
+    /// Tokens in and out.
+    pub tokens: u64,
+    /// US dollars, as far as known.
+    pub cost_usd: Option<f64>,
+    /// Iterations begun within the last hour.
+    pub this_hour: u32,
+    /// What it may spend.
+    pub budget: ralph_engine::pace::Budget,
+}
+
+/// What a run waits for.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitingNow {
+    /// Seconds since 1970.
+    pub until: u64,
+    /// What for.
+    #[serde(flatten)]
+    pub why: ralph_engine::pace::Waiting,
 }
 
 /// Why the last run ended.
@@ -114,6 +143,22 @@ pub fn status(project: &Project) -> Result<Status, Error> {
             task: current.map(|c| c.task.id.clone()),
             phase: current.map(|c| c.phase),
         }),
+        spent: state.run.as_ref().map(|run| SpentNow {
+            seconds: run.elapsed,
+            tokens: run
+                .usage
+                .input_tokens
+                .saturating_add(run.usage.output_tokens),
+            cost_usd: run.usage.cost_usd,
+            this_hour: u32::try_from(state.pace.starts.len()).unwrap_or(u32::MAX),
+            budget: run.rules.budget.clone(),
+        }),
+        waiting: state
+            .pace
+            .waiting
+            .clone()
+            .filter(|_| state.run.is_some())
+            .map(|(until, why)| WaitingNow { until, why }),
         last_end: state.last_end.as_ref().map(|e| e.word().to_owned()),
         last,
         iterations: state.iterations,

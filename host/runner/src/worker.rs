@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
 use ralph_engine::fact::{IterationResult, Phase, Rules};
+use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::Task;
 use ralph_workspace::{Git, Workspace};
 use serde::{Deserialize, Serialize};
@@ -143,13 +144,14 @@ impl Worker {
     }
 
     /// The main run's setup, in this worktree and for one iteration at one task.
-    pub(crate) fn setup(&self, main: &Setup) -> Setup {
+    pub(crate) fn setup(&self, main: &Setup, agent: &str) -> Setup {
         let mut project = main.project.clone();
         project.ws = self.ws.clone();
         Setup {
             project,
             git: self.git.clone(),
-            agent: main.agent.clone(),
+            agent: main.worker_agent(agent).clone(),
+            fallback: Vec::new(),
             gates: main.gates.clone(),
             judge: main.judge.clone(),
             review: main.review.clone(),
@@ -157,6 +159,12 @@ impl Worker {
             rules: Rules {
                 max_iterations: 1,
                 no_progress_limit: u32::MAX,
+                // The project's run keeps the purse, and knows who may work.
+                budget: Budget::default(),
+                limits: Limits {
+                    agents: vec![agent.to_owned()],
+                    ..main.rules.limits.clone()
+                },
                 ..main.rules.clone()
             },
             task_path: main.task_path.clone(),
@@ -198,7 +206,9 @@ impl Worker {
                 | Fact::ResumeAsked
                 // The project's records are written anew, and hashed there.
                 | Fact::Recorded { .. }
-                | Fact::Cleaned { .. } => {}
+                | Fact::Cleaned { .. }
+                | Fact::Clock { .. }
+                | Fact::Waiting { .. } => {}
                 Fact::IterationEnded { result, .. } if on => {
                     let result = *result;
                     lines.push(line);

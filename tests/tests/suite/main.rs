@@ -10,6 +10,7 @@
 mod acceptance;
 mod agents;
 mod audit;
+mod budget;
 mod config;
 mod envelopes;
 mod exit_codes;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_engine::pace::Waiting;
 use ralph_runner::{Error, Project, status};
 
 use crate::out::Out;
@@ -57,6 +58,33 @@ pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
             "waiting  {} texts of yours for the next prompt",
             s.injected
         ));
+    }
+    if let Some(spent) = &s.spent {
+        let b = &spent.budget;
+        let of = |limit: Option<String>| limit.map_or_else(String::new, |l| format!(" of {l}"));
+        let money = spent.cost_usd.map_or_else(String::new, |usd| {
+            let limit = b.cost_micros.map(|m| format!("${:.2}", m as f64 / 1e6));
+            format!(", ${usd:.2}{}", of(limit))
+        });
+        out.text(format!(
+            "spent    {} s{}, {} tokens{}{money}, {} iterations this hour{}",
+            spent.seconds,
+            of(b.seconds.map(|s| s.to_string())),
+            spent.tokens,
+            of(b.tokens.map(|t| t.to_string())),
+            spent.this_hour,
+            of(b.per_hour.map(|n| n.to_string())),
+        ));
+    }
+    if let Some(waiting) = &s.waiting {
+        let what = match &waiting.why {
+            Waiting::Rate => "the hour's iterations are used up".to_owned(),
+            Waiting::Limit { agent, message } => {
+                format!("{agent}: {}", ralph_engine::text::one_line(message, 120))
+            }
+        };
+        let until = ralph_runner::clock::local(waiting.until);
+        out.text(format!("waiting  until {until}: {what}"));
     }
     if let Some(last) = &s.last {
         let text = |k: &str| ralph_engine::text::one_line(last[k].as_str().unwrap_or(""), 120);

@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
-use ralph_engine::fact::{EndReason, IterationResult, Phase};
+use ralph_engine::fact::{EndReason, IterationResult, Phase, Spent};
+use ralph_engine::pace::Waiting;
 use ralph_engine::text::{one_line, strip_escapes};
 use ralph_engine::types::{AgentEvent, AgentOutcome, Finding, Role, Status, Usage, Verdict};
+use ralph_runner::clock;
 
 /// Agent lines that a live view shows.
 const RECENT: usize = 3;
@@ -41,6 +43,8 @@ pub struct Model {
     pub gates: (usize, usize),
     pub usage: Usage,
     pub recent: VecDeque<String>,
+    /// Until when, and what for.
+    pub waiting: Option<(u64, String)>,
     call: Usage,
     done: (u32, u32),
     iterations: u32,
@@ -58,6 +62,7 @@ impl Model {
             gates: (0, 0),
             usage: Usage::default(),
             recent: VecDeque::new(),
+            waiting: None,
             call: Usage::default(),
             done: (0, 0),
             iterations: 0,
@@ -162,6 +167,27 @@ impl Model {
             }
             Fact::NothingSelectable { done, total, .. } => {
                 self.done = (*done, *total);
+                Vec::new()
+            }
+            Fact::LimitMet { agent, message, .. } => vec![said(
+                Tone::Bad,
+                format!("{agent} met its limit: {}", one_line(message, WIDTH)),
+            )],
+            Fact::Waiting { until, why } => {
+                let what = match why {
+                    Waiting::Rate => "for the hour's iterations".to_owned(),
+                    Waiting::Limit { agent, .. } => format!("for {agent}'s limit"),
+                };
+                self.waiting = Some((*until, what.clone()));
+                let left = time(until.saturating_sub(clock::unix()).saturating_mul(1000));
+                let at = clock::local(*until);
+                vec![said(
+                    Tone::Quiet,
+                    format!("waiting {what} until {at}, {left}; ctrl-c ends"),
+                )]
+            }
+            Fact::Clock { .. } => {
+                self.waiting = None;
                 Vec::new()
             }
             Fact::Started { phase } => self.started(*phase),
@@ -326,6 +352,17 @@ impl Model {
             }
             EndReason::MaxIterations => "the number of iterations is used up".into(),
             EndReason::NoProgress => "no progress".into(),
+            EndReason::Budget { what } => format!(
+                "the budget is used up ([budget] {})",
+                match what {
+                    Spent::Time => "time",
+                    Spent::Tokens => "tokens",
+                    Spent::Cost => "cost_usd",
+                }
+            ),
+            EndReason::RepeatedFailure { count } => {
+                format!("{count} attempts in a row failed in the same way")
+            }
             EndReason::Stopped => "stopped; `ralph run` takes it up".into(),
             EndReason::Limited { message, .. } => {
                 format!("the agent's limit is reached: {message}")
