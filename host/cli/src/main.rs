@@ -8,6 +8,8 @@ mod view;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 use crate::args::{Args, Command};
 use crate::out::Out;
@@ -90,18 +92,25 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
 
 fn log(verbose: u8) {
     let level = match verbose {
-        0 => "error",
-        1 => "info",
-        2 => "debug",
-        _ => "trace",
+        0 => LevelFilter::ERROR,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("RALPH_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("off,ralph_cli={level},ralph_runner={level},ralph_rpc={level},ralph_plugins={level},ralph_process={level},ralph_workspace={level}")));
+    // `ralph_runner=debug,ralph_process=trace`; what can't be read counts as not said.
+    let wanted = std::env::var("RALPH_LOG").ok();
+    let filter = wanted
+        .and_then(|text| text.parse::<Targets>().ok())
+        .unwrap_or_else(|| {
+            let crates = ["cli", "runner", "rpc", "plugins", "process", "workspace"];
+            Targets::new().with_targets(crates.map(|name| (format!("ralph_{name}"), level)))
+        });
     let color = out::color(&std::io::stderr());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let text = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(color)
-        .with_target(false)
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(text.with_filter(filter))
         .init();
 }

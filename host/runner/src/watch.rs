@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use ralph_engine::types::GateResult;
+use ralph_workspace::Git;
 use tokio::sync::mpsc;
 
 use crate::bus::Bus;
@@ -88,7 +89,7 @@ pub async fn watch(
     let root = setup.project.ws.root().to_owned();
     let (mut last, mut unrest) = (None, 0);
     while stopping.asked().is_none() {
-        watched.add(&root)?;
+        watched.add(&setup.git, &root).await?;
         while events.try_recv().is_ok() {}
         let tree = setup.git.snapshot().await?.tree;
         // What changed while the gates ran is asked about again; a gate that changes
@@ -125,18 +126,14 @@ struct Watched {
 }
 
 impl Watched {
-    fn add(&mut self, root: &Path) -> Result<(), Error> {
-        let walk = ignore::WalkBuilder::new(root)
-            .hidden(false)
-            .require_git(false)
-            .follow_links(false)
-            .filter_entry(|e| e.file_name() != ".git" && e.file_name() != ".ralph")
-            .build();
-        let dirs: BTreeSet<PathBuf> = walk
-            .flatten()
-            .filter(|e| e.file_type().is_some_and(|t| t.is_dir()))
-            .map(ignore::DirEntry::into_path)
+    async fn add(&mut self, git: &Git, root: &Path) -> Result<(), Error> {
+        let ignored: BTreeSet<PathBuf> = git
+            .ignored()
+            .await?
+            .into_iter()
+            .map(|path| root.join(path))
             .collect();
+        let dirs = directories(root, &ignored);
         for gone in self.dirs.difference(&dirs) {
             let _ = self.watcher.unwatch(gone);
         }
@@ -151,6 +148,24 @@ impl Watched {
         self.dirs = dirs;
         Ok(())
     }
+}
+
+/// All below `root` that git doesn't ignore. Links aren't followed.
+fn directories(root: &Path, ignored: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    let mut dirs = BTreeSet::new();
+    let mut next = vec![root.to_owned()];
+    while let Some(dir) = next.pop() {
+        let entries = std::fs::read_dir(&dir).into_iter().flatten().flatten();
+        for entry in entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
+            let path = entry.path();
+            let own = entry.file_name() == ".git" || entry.file_name() == ".ralph";
+            if !own && !ignored.contains(&path) {
+                next.push(path);
+            }
+        }
+        dirs.insert(dir);
+    }
+    dirs
 }
 
 fn refused(e: notify::Error) -> Error {
