@@ -91,7 +91,7 @@ impl Loop {
             seed: self.seed(),
             services: Arc::new(services),
             sees: self.sees(gate.as_ref()),
-            tape: Some(self.places()?.tape(&format!("gate {name}"))),
+            tape: Some(self.places()?.tape(&format!("gate-{name}"))),
             gate,
             name,
         })

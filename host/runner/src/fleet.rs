@@ -111,9 +111,16 @@ impl Fleet {
         Ok(())
     }
 
-    /// Until one of them has ended; what it did is absorbed.
+    /// Until one of them has ended; what it did is absorbed. While paused also until
+    /// that is over, for then further ones may begin.
     async fn wait(&mut self, l: &mut Loop) -> Result<(), Error> {
-        let Some(joined) = self.at_work.join_next().await else {
+        let desk = l.desk.clone();
+        let paused = l.state.run.as_ref().is_some_and(|r| r.pause.is_some());
+        let joined = tokio::select! {
+            joined = self.at_work.join_next() => joined,
+            () = desk.resumed(), if paused => return Ok(()),
+        };
+        let Some(joined) = joined else {
             return Err(Error::Internal("nobody is at work".into()));
         };
         let (task, ran) =

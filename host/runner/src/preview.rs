@@ -40,6 +40,8 @@ pub struct Preview {
     pub commit: bool,
     /// Iterations the run may take.
     pub max_iterations: u32,
+    /// Workers in worktrees, if the run has any.
+    pub workers: Option<usize>,
     /// Bytes of the prompt.
     pub prompt_bytes: Option<usize>,
     /// A run is on here: its process.
@@ -78,6 +80,7 @@ pub fn preview(setup: Setup) -> Result<Preview, Error> {
         review: s.review.as_ref().map(|r| r.agent.name.clone()),
         commit: s.rules.commit,
         max_iterations: s.rules.max_iterations,
+        workers: s.workers,
         prompt_bytes: None,
         running: ProjectLock::holder(&ws),
     };

@@ -477,6 +477,8 @@ fn a_dry_run_says_what_would_be_done_and_changes_nothing() {
     p.run(&["run", "--dry-run", "--task", "T2"])
         .expect(0)
         .says("T2 Second thing");
+    let workers = result(&p, &["run", "--dry-run", "--parallel", "3"]);
+    assert_eq!(workers["workers"], 3);
     p.run(&["run"]).expect(0);
     assert_eq!(p.noted("prompt.2"), p2);
     p.run(&["run", "--dry-run"]).expect(0).says("all are done");

@@ -112,3 +112,36 @@ fn what_is_injected_reaches_the_next_workers_prompt_only_and_a_pause_lets_worker
     p.run(&["verify"]).expect(0);
     assert_eq!(p.status()["injected"], 0);
 }
+
+#[test]
+fn resumed_while_a_worker_is_at_work_the_others_begin_at_once() {
+    let p = Project::build()
+        .tasks("PRD.md", THREE)
+        .agent(&format!(
+            "{AGENT}tell \"here.$id\" x; cat \"$SIDE/go.$id.fifo\" >/dev/null\n{CLAIM}"
+        ))
+        .ready();
+    for n in 1..=3 {
+        p.fifo(&format!("here.T{n}"));
+        p.fifo(&format!("go.T{n}"));
+    }
+    let go = |n: u32| std::fs::write(p.side(&format!("go.T{n}.fifo")), "go").unwrap();
+    let run = p.start(&["run", "--parallel", "2"]);
+    p.hear("here.T1");
+    p.hear("here.T2");
+    p.run(&["pause"]).expect(0);
+    go(1);
+    // Its end is absorbed: the task is done.
+    let began = std::time::Instant::now();
+    // git takes the file away for a moment when it brings the working tree forward.
+    let ticked = || std::fs::read_to_string(p.root().join("PRD.md")).unwrap_or_default();
+    while !ticked().contains("[x] Alpha") && began.elapsed() < LIMIT {
+        std::thread::yield_now();
+    }
+    p.run(&["resume"]).expect(0);
+    p.hear("here.T3");
+    go(2);
+    go(3);
+    run.wait().expect(0);
+    p.run(&["verify"]).expect(0);
+}

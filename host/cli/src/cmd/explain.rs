@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ralph_engine::text::{one_line, strip_escapes};
+use ralph_engine::types::TaskState;
 use ralph_runner::audit::explain;
 use ralph_runner::{Error, Project};
 use serde_json::json;
@@ -33,7 +34,10 @@ pub fn explain(dir: &Path, args: &TaskArgs, out: &Out) -> Result<ExitCode, Error
     }
     if !e.attempts.is_empty() {
         let (counted, max) = e.counted;
-        out.text(format!("attempts ({counted} of {max} count):"));
+        out.text(match e.state {
+            TaskState::Done => "attempts:".to_owned(),
+            _ => format!("attempts ({counted} of {max} count):"),
+        });
     }
     for a in &e.attempts {
         out.text(format!(

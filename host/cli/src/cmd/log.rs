@@ -135,7 +135,8 @@ pub fn show(dir: &Path, args: &IterationArgs, out: &Out) -> Result<ExitCode, Err
         &clean(s.hook_refused.as_deref().unwrap_or_default()),
     );
     if let Some(files) = s.files {
-        out.text(format!("changed      {files} files"));
+        let word = if files == 1 { "file" } else { "files" };
+        out.text(format!("changed      {files} {word}"));
     }
     for file in &s.changed_files {
         out.text(format!("  {}", changed(file)));

@@ -8,7 +8,7 @@ use ralph_runner::{Error, Project, RunOptions, Setup, Trust, preview};
 
 use super::run::patiently;
 use super::short;
-use crate::args::{PromptArgs, StepArgs};
+use crate::args::{PromptArgs, RunArgs};
 use crate::out::{Out, note};
 
 async fn setup(dir: &Path, options: RunOptions) -> Result<Setup, Error> {
@@ -25,18 +25,13 @@ async fn setup(dir: &Path, options: RunOptions) -> Result<Setup, Error> {
     patiently(Setup::new(project, super::host()?, options)).await
 }
 
-pub async fn dry_run(
-    dir: &Path,
-    args: StepArgs,
-    max: Option<u32>,
-    out: &Out,
-) -> Result<ExitCode, Error> {
+pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
     let options = RunOptions {
-        agent: args.agent,
-        max_iterations: max,
-        task: args.task,
-        no_commit: args.no_commit,
-        parallel: None,
+        agent: args.step.agent,
+        max_iterations: args.max_iterations,
+        task: args.step.task,
+        no_commit: args.step.no_commit,
+        parallel: args.parallel,
     };
     let p = preview::preview(setup(dir, options).await?)?;
     match (&p.task, &p.title, p.attempt) {
@@ -88,6 +83,9 @@ pub async fn dry_run(
             "; nothing is committed"
         }
     ));
+    if let Some(workers) = p.workers {
+        out.text(format!("workers  {workers}, each in a worktree of its own"));
+    }
     if let Some(pid) = p.running {
         out.text(format!("a run is on here already (process {pid})"));
     }

@@ -23,7 +23,7 @@ use crate::view::{Live, Plain, Queued};
 
 pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error> {
     if args.dry_run {
-        return super::preview::dry_run(dir, args.step, args.max_iterations, out).await;
+        return super::preview::dry_run(dir, args, out).await;
     }
     // The configuration of the run's start: an agent may have changed the file since.
     let project = Project::open(dir)?;

@@ -26,7 +26,7 @@ impl Player<'_> {
         if plugin.is_empty() {
             return Err(not("it wasn't configured"));
         }
-        let tape: GateTape = self.tape(&self.places.tape(&format!("gate {name}")))?;
+        let tape: GateTape = self.tape(&self.places.tape(&format!("gate-{name}")))?;
         if !tape.answered {
             return Err(not("it had no answer in time, or asked more than is kept"));
         }

@@ -167,9 +167,19 @@ impl Git {
         for oid in [since, commit, onto] {
             check_oid(oid)?;
         }
-        let start = if since == onto { commit } else { onto };
-        let cmd = Cmd::write("checkout").args(["--quiet", "--force", "--detach", start, "--"]);
-        self.runner().run(cmd).await?.ok()?;
+        // A host that died in the midst of this left a cherry-pick half done, and files of it
+        // that git doesn't know yet. From the commit on, it knows them all.
+        let quit = Cmd::write("cherry-pick").arg("--quit");
+        let _ = self.runner().run(quit).await?;
+        let steps: &[&str] = if since == onto {
+            &[commit]
+        } else {
+            &[commit, onto]
+        };
+        for at in steps {
+            let cmd = Cmd::write("checkout").args(["--quiet", "--force", "--detach", at, "--"]);
+            self.runner().run(cmd).await?.ok()?;
+        }
         if since == onto {
             let sha = commit.to_owned();
             return Ok(Restacked::Done { sha });

@@ -10,5 +10,6 @@ mod files;
 mod hooks;
 mod lock;
 mod repos;
+mod restack;
 mod snapshot;
 mod support;
