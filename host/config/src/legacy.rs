@@ -102,7 +102,7 @@ pub(crate) const KEYS: &[Old] = &[
     old("loop.max_attempts_per_task", &[], Int(1, 100), Key("loop.max_attempts")),
     old("loop.sleep_seconds_between_iters", &[], Int(0, 3600), Seconds("loop.sleep")),
     old("loop.runner_timeout_seconds", &[], Int(1, 86_400), AgentTimeout),
-    old("loop.rate_limit_per_hour", &[], Int(1, 1000), Key("budget.iterations_per_hour")),
+    old("loop.rate_limit_per_hour", &[], Int(0, 1000), Key("budget.iterations_per_hour")),
     dead("loop.skip_blocked_tasks", Bool),
     dead("loop.batch_enabled", Bool),
     dead("loop.mode", MODES),

@@ -40,6 +40,15 @@ fn without_null(schema: &mut Value) {
                     map.insert("type".to_owned(), only);
                 }
             }
+            // An optional value of a type with a name of its own.
+            if let Some(Value::Array(kinds)) = map.get_mut("anyOf") {
+                kinds.retain(|kind| kind.get("type").is_none_or(|t| t != "null"));
+                if let [Value::Object(only)] = kinds.as_slice() {
+                    let only = only.clone();
+                    map.shift_remove("anyOf");
+                    map.extend(only);
+                }
+            }
             // A default spelled as an object may hold nulls for what is left out.
             if let Some(Value::Object(default)) = map.get_mut("default") {
                 default.retain(|_, v| !v.is_null());

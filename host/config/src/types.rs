@@ -425,8 +425,8 @@ pub struct Budget {
     /// US dollars, as far as agents report them.
     #[schemars(range(min = 0.0))]
     pub cost_usd: Option<f64>,
-    /// Iterations begun within any 60 minutes; when they are used up the run waits.
-    #[schemars(range(min = 1, max = 10_000))]
+    /// Iterations begun within any 60 minutes; when they are used up the run waits. 0: without limit.
+    #[schemars(range(min = 0, max = 10_000))]
     pub iterations_per_hour: Option<u32>,
 }
 
