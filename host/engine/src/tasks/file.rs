@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::error::{Fault, TaskFileError, quoted};
-use super::prd::StoryEdit;
-use super::{checklist, decode, graph, markdown, prd, select};
+use super::story::StoryEdit;
+use super::{checklist, decode, graph, markdown, prd, select, yaml};
 use crate::types::{Task, TaskState};
 
 /// What a task file is written in.
@@ -15,6 +15,8 @@ pub enum Format {
     Markdown,
     /// An object with `userStories` or `stories`.
     PrdJson,
+    /// A mapping with `tasks`.
+    Yaml,
 }
 
 impl Format {
@@ -22,7 +24,9 @@ impl Format {
     fn detect(name: &str, text: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let markdown = name.ends_with(".md") || name.ends_with(".markdown");
-        if name.ends_with(".json") || (!markdown && text.trim_start().starts_with('{')) {
+        if name.ends_with(".yaml") || name.ends_with(".yml") {
+            Format::Yaml
+        } else if name.ends_with(".json") || (!markdown && text.trim_start().starts_with('{')) {
             Format::PrdJson
         } else {
             Format::Markdown
@@ -86,7 +90,7 @@ impl TaskFile {
     ///
     /// # Errors
     /// Everything that makes the file unusable, with line and column: UTF-16, bad UTF-8, broken
-    /// JSON, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
+    /// JSON or YAML, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
     /// and a file without any task (which must never look like one whose tasks are all done).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<TaskFile, TaskFileError> {
         Self::read(name, bytes).map_err(|fault| fault.in_file(name, bytes))
@@ -104,11 +108,13 @@ impl TaskFile {
         let (mut parsed, warnings) = match format {
             Format::Markdown => markdown::parse(text, start)?,
             Format::PrdJson => (prd::parse(text, start)?, Vec::new()),
+            Format::Yaml => (yaml::parse(text, start)?, Vec::new()),
         };
         if parsed.is_empty() {
             let what = match format {
                 Format::Markdown => "a task is a line like `- [ ] title`",
                 Format::PrdJson => "the list of stories is empty",
+                Format::Yaml => "the list `tasks` is empty",
             };
             let more = warnings
                 .first()
@@ -184,7 +190,30 @@ impl TaskFile {
                 .map_err(|f| f.in_file(&self.name, &self.bytes))?,
         };
         patches.sort_by_key(|(range, _)| range.start);
-        Ok(apply(&self.bytes, &patches))
+        let new = apply(&self.bytes, &patches);
+        if self.format == Format::Yaml && !self.differs_only_in(id, state, &new) {
+            let what = "the task is laid out in a way that can't be edited in place; write it as `key: value` lines";
+            return Err(TaskFileError {
+                file: self.name.clone(),
+                line: entry.line,
+                column: 1,
+                message: what.to_owned(),
+            });
+        }
+        Ok(new)
+    }
+
+    /// YAML has too many ways to lay things out to be sure of an edit without reading it back.
+    fn differs_only_in(&self, id: &str, state: TaskState, new: &[u8]) -> bool {
+        let Ok(new) = TaskFile::parse(&self.name, new) else {
+            return false;
+        };
+        let pairs = self.entries.iter().zip(&new.entries);
+        self.entries.len() == new.entries.len()
+            && pairs.into_iter().all(|(old, new)| {
+                let wanted = if old.task.id == id { state } else { old.state };
+                old.task == new.task && new.state == wanted
+            })
     }
 
     /// Done tasks and all tasks.

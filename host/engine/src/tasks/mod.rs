@@ -4,7 +4,8 @@
 //! - [`select`]: which task is next, and why none is
 //! - [`error`]: what is wrong with a file, and where
 //! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in
-//! - `prd`, `json`: `prd.json`
+//! - `prd`, `story`, `json`: `prd.json`
+//! - `yaml`: `tasks.yaml`, by way of the same
 //! - `graph`: ids and dependencies
 //! - `decode`: bytes to text
 //!
@@ -34,6 +35,11 @@
 //!
 //! An object with `userStories` (or `stories`), each with `id` and `title`; see `prd`. Fields that
 //! nobody here knows survive, as does all formatting.
+//!
+//! # YAML
+//!
+//! A mapping with `tasks`, a list of mappings with `id` and `title`; see `yaml`. Comments, quoting
+//! and layout survive: only the value that says a task's state is replaced, or one line added.
 
 mod checklist;
 mod decode;
@@ -47,6 +53,8 @@ mod prd;
 mod raw;
 mod section;
 pub mod select;
+mod story;
+mod yaml;
 
 #[cfg(test)]
 mod tests;

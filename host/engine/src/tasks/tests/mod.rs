@@ -7,6 +7,7 @@ mod markdown;
 mod markdown_items;
 mod properties;
 mod select;
+mod yaml;
 
 use super::{Selection, TaskFile, TaskFileError};
 use crate::types::TaskState;
