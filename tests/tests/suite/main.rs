@@ -24,6 +24,7 @@ mod plugins;
 mod quickstart;
 mod signals;
 mod task_files;
+mod task_sources;
 mod task_tamper;
 mod terminal;
 mod trust;
