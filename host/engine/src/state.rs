@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use std::sync::Arc;
+
 use crate::fact::{Claim, EndReason, Phase, Rules};
+use crate::tasks::Ids;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
 /// Everything the loop remembers.
@@ -31,6 +34,9 @@ pub struct State {
     /// By task: how far the journal of its worker was absorbed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absorbed: BTreeMap<String, u64>,
+    /// The ids of tasks that bring none. Shared, for the state is copied with every fact.
+    #[serde(default)]
+    pub ids: Arc<Ids>,
 }
 
 /// What is known of one task from its earlier attempts.

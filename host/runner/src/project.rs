@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_config::{Config, Loaded, Origins, Source};
-use ralph_engine::tasks::TaskFile;
+use ralph_engine::tasks::{Ids, TaskFile};
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
@@ -150,14 +150,18 @@ impl Project {
                 TASK_PATHS.join(", ")
             )
         } else {
-            format!("there are several task directories: {}. [files] tasks in ralph.toml says which.", dirs.join(", "))
+            format!(
+                "there are several task directories: {}. [files] tasks in ralph.toml says which.",
+                dirs.join(", ")
+            )
         }))
     }
 
-    /// The task file: path, bytes and what they say.
-    pub fn tasks(&self) -> Result<(String, Vec<u8>, TaskFile), Error> {
+    /// The task file: path, bytes and what they say. `ids` are those that a run has given
+    /// ([`ralph_engine::State::ids`]).
+    pub fn tasks(&self, ids: &Ids) -> Result<(String, Vec<u8>, TaskFile), Error> {
         let (path, bytes) = self.task_bytes()?;
-        let file = TaskFile::parse(&path, &bytes)?;
+        let file = TaskFile::parse_known(&path, &bytes, ids)?;
         Ok((path, bytes, file))
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, Phase};
 use ralph_engine::state::Stop;
+use ralph_engine::tasks::Ids;
 use ralph_engine::types::Usage;
 use ralph_engine::{Effect, Fact, State};
 use ralph_workspace::{ProjectLock, Snapshot};
@@ -82,11 +83,17 @@ pub(crate) fn worker(
     bus: Bus,
     stopping: Stopping,
     recalled: Option<Fact>,
+    ids: Arc<Ids>,
 ) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
     Box::pin(async move {
         let mut l = Loop::open(setup, bus, stopping)?;
         if let Some(fact) = recalled.filter(|_| l.journal.checkpoint().seq == 0) {
             l.record(fact)?;
+        }
+        // What the project has learned since: an id means the same here as there.
+        if l.state.ids != ids {
+            let ids = Ids::clone(&ids);
+            l.record(Fact::IdsAssigned { ids })?;
         }
         l.start().await?;
         l.go(&mut None).await

@@ -191,6 +191,7 @@ impl Worker {
                 | Fact::StopAsked { .. }
                 | Fact::Faulted { .. }
                 | Fact::Recalled { .. }
+                | Fact::IdsAssigned { .. }
                 | Fact::NothingSelectable { .. } => {}
                 Fact::IterationEnded { result, .. } if on => {
                     let result = *result;

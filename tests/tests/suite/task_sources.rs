@@ -17,7 +17,8 @@ fn a_yaml_plan_is_worked_through_and_its_comments_stay() {
     p.journal();
 }
 
-const PRD: &str = "{\"userStories\": [{\"id\": \"US-1\", \"title\": \"One\", \"passes\": false}]}\n";
+const PRD: &str =
+    "{\"userStories\": [{\"id\": \"US-1\", \"title\": \"One\", \"passes\": false}]}\n";
 
 #[test]
 fn a_directory_of_tasks_has_its_own_progress() {
@@ -36,5 +37,9 @@ fn the_one_directory_of_tasks_is_found_and_of_two_one_must_be_named() {
     p.run(&["status"]).expect(0).says("tasks/login/prd.json");
     p.write("tasks/other/prd.json", PRD);
     let ran = p.run(&["status"]).expect(3);
-    assert!(ran.err.contains("tasks/login, tasks/other"), "{}", ran.err);
+    assert!(
+        ran.stderr.contains("tasks/login, tasks/other"),
+        "{}",
+        ran.stderr
+    );
 }

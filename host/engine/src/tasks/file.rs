@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::error::{Fault, TaskFileError, quoted};
+use super::ids::{self, Ids};
 use super::story::StoryEdit;
 use super::{checklist, decode, graph, markdown, prd, select, yaml};
 use crate::types::{Task, TaskState};
@@ -58,6 +59,7 @@ pub struct TaskFile {
     edits: Vec<Edit>,
     index: HashMap<String, usize>,
     warnings: Vec<String>,
+    ids: Ids,
 }
 
 /// Where a task's state is written.
@@ -93,10 +95,18 @@ impl TaskFile {
     /// JSON or YAML, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
     /// and a file without any task (which must never look like one whose tasks are all done).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<TaskFile, TaskFileError> {
-        Self::read(name, bytes).map_err(|fault| fault.in_file(name, bytes))
+        Self::parse_known(name, bytes, &Ids::default())
     }
 
-    fn read(name: &str, bytes: &[u8]) -> Result<TaskFile, Fault> {
+    /// The same; items without an id of their own have the one that `known` remembers.
+    ///
+    /// # Errors
+    /// As [`TaskFile::parse`].
+    pub fn parse_known(name: &str, bytes: &[u8], known: &Ids) -> Result<TaskFile, TaskFileError> {
+        Self::read(name, bytes, known).map_err(|fault| fault.in_file(name, bytes))
+    }
+
+    fn read(name: &str, bytes: &[u8], known: &Ids) -> Result<TaskFile, Fault> {
         let (text, start) = decode::utf8(bytes)?;
         let format = Format::detect(name, text);
         if text.trim().is_empty() {
@@ -125,6 +135,10 @@ impl TaskFile {
                 format!("no tasks in {name}: {what}{more}"),
             ));
         }
+        let ids = match format {
+            Format::Markdown => ids::assign(known, &mut parsed),
+            Format::PrdJson | Format::Yaml => known.clone(),
+        };
         let index = graph::link(&mut parsed, format == Format::Markdown)?;
         let (entries, edits) = parsed.into_iter().map(|p| (p.entry, p.edit)).unzip();
         Ok(TaskFile {
@@ -135,6 +149,7 @@ impl TaskFile {
             edits,
             index,
             warnings,
+            ids,
         })
     }
 
@@ -151,6 +166,11 @@ impl TaskFile {
     /// What looks like a task and isn't one; each line names its place.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What is to be remembered of the ids that the items have.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
     }
 
     /// The bytes it was parsed from.

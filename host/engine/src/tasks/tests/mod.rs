@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod errors;
+mod ids;
 mod json;
 mod markdown;
 mod markdown_items;
