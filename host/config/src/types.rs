@@ -90,7 +90,9 @@ impl Default for Loop {
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
     /// The task file. Without it the first of `.ralph/PRD.md`, `PRD.md`, `prd.json`,
-    /// `.ralph/prd.json`, `IMPLEMENTATION_PLAN.md`, `TASKS.md` that exists.
+    /// `.ralph/prd.json`, `IMPLEMENTATION_PLAN.md`, `TASKS.md`, `tasks.yaml`, `tasks.yml`,
+    /// `.ralph/tasks.yaml` that exists, then the one `tasks/*/prd.json`. A directory stands for
+    /// the `prd.json` in it, and `progress.txt` there is then the default of `progress`.
     pub tasks: Option<String>,
     /// Text that opens every prompt. Without it the first of `.ralph/PROMPT_build.md`,
     /// `.ralph/PROMPT.md`, `PROMPT_build.md`, `PROMPT.md` that exists, else a built-in text.

@@ -194,6 +194,7 @@ impl State {
                 }
                 self.last_end = Some(end.clone());
             }
+            Fact::IdsAssigned { ids } => self.ids = std::sync::Arc::new(ids.clone()),
             Fact::Recalled { .. }
             | Fact::Absorbed { .. }
             | Fact::TakenUp

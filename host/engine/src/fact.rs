@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::pace::{Budget, Limits, Waiting};
 use crate::state::TaskRecord;
+use crate::tasks::Ids;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
 /// The parts of one iteration, in order.
@@ -369,6 +370,12 @@ pub enum Fact {
         record: TaskRecord,
         /// Iterations of the project so far.
         iterations: u32,
+    },
+    /// The task file has items without ids of their own that were not known yet, or stand
+    /// otherwise: these are the ids from now on.
+    IdsAssigned {
+        /// All of them.
+        ids: Ids,
     },
     /// The work can't be brought together with what was merged meanwhile.
     MergeRefused {

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use std::sync::Arc;
+
 use crate::fact::{Claim, EndReason, Phase, Rules};
 use crate::pace::Pace;
+use crate::tasks::Ids;
 use crate::types::{AgentOutcome, GateResult, Role, Task, TaskState, Usage, Verdict};
 
 /// Everything the loop remembers.
@@ -38,6 +41,9 @@ pub struct State {
     /// What a person said that no prompt held yet, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<String>,
+    /// The ids of tasks that bring none. Shared, for the state is copied with every fact.
+    #[serde(default)]
+    pub ids: Arc<Ids>,
 }
 
 /// What is known of one task from its earlier attempts.

@@ -41,7 +41,7 @@ impl Fleet {
     pub(crate) async fn reconcile(&self, l: &mut Loop) -> Result<(), Error> {
         for worker in Worker::all(&l.s).await? {
             absorb_all(l, &worker).await?;
-            let (_, _, file) = l.s.project.tasks()?;
+            let (_, _, file) = l.s.project.tasks(&l.state.ids)?;
             let task = &worker.note.task;
             let over = file.get(task).is_none_or(|e| e.state == TaskState::Done);
             if over && l.s.project.ws.exists(&worker.dir) {
@@ -104,8 +104,9 @@ impl Fleet {
         let setup = worker.setup(&l.s, &agent);
         let bus = worker::tagged(&l.bus, &task.id);
         let stopping = l.stopping.clone();
+        let ids = l.state.ids.clone();
         self.at_work.spawn(async move {
-            let ran = run::worker(setup, bus, stopping, told).await;
+            let ran = run::worker(setup, bus, stopping, told, ids).await;
             (task.id, ran)
         });
         Ok(())
@@ -184,7 +185,13 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
             l.s.git.branch_delete(&worker.note.branch).await?;
         } else if blocked {
             keep(l, worker).await?;
-            taskfile::mark(&l.s.project, &l.s.task_path, task, TaskState::Blocked)?;
+            taskfile::mark(
+                &l.s.project,
+                &l.s.task_path,
+                &l.state.ids,
+                task,
+                TaskState::Blocked,
+            )?;
         } else if refused {
             worker.remove(&l.s).await?;
         }

@@ -63,7 +63,7 @@ pub(crate) async fn merge(l: &mut Loop, worker: &Worker, done: &Done) -> Result<
                 there.ws = worker.ws.clone();
                 let (_, bytes) = l.s.project.task_bytes()?;
                 worker.ws.write(&path, &bytes)?;
-                taskfile::mark(&there, &path, task, TaskState::Done)?;
+                taskfile::mark(&there, &path, &l.state.ids, task, TaskState::Done)?;
                 sha = worker.git.amend_with(&path).await?;
             }
             if let Advanced::Refused { output } = git.advance(&sha).await? {
@@ -76,7 +76,13 @@ pub(crate) async fn merge(l: &mut Loop, worker: &Worker, done: &Done) -> Result<
             Merge::Done(Some(sha))
         }
     };
-    taskfile::mark(&l.s.project, &l.s.task_path, task, TaskState::Done)?;
+    taskfile::mark(
+        &l.s.project,
+        &l.s.task_path,
+        &l.state.ids,
+        task,
+        TaskState::Done,
+    )?;
     Ok(merged)
 }
 

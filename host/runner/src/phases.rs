@@ -58,8 +58,12 @@ impl Loop {
             .unwrap_or_default()
     }
 
-    pub(crate) fn select(&self, target: Option<&str>) -> Result<Fact, Error> {
-        let (path, _, file) = self.s.project.tasks()?;
+    pub(crate) fn select(&mut self, target: Option<&str>) -> Result<Fact, Error> {
+        let (path, _, file) = self.s.project.tasks(&self.state.ids)?;
+        if *file.ids() != *self.state.ids {
+            let ids = file.ids().clone();
+            self.record(Fact::IdsAssigned { ids })?;
+        }
         let (done, total) = counts(&file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
         let claimed = self.state.run.as_ref().map(|r| &r.claimed);
@@ -192,8 +196,13 @@ impl Loop {
     pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {
         let places = self.places()?;
         let c = self.current()?;
-        let claimed =
-            taskfile::after_agent(&self.s.project, &self.s.task_path, &places, &c.task.id)?;
+        let claimed = taskfile::after_agent(
+            &self.s.project,
+            &self.s.task_path,
+            &places,
+            &c.task.id,
+            &self.state.ids,
+        )?;
         let base = snapshot(
             &c.prepared
                 .as_ref()
@@ -250,6 +259,7 @@ impl Loop {
         if !taskfile::mark(
             &self.s.project,
             &self.s.task_path,
+            &self.state.ids,
             &self.current()?.task.id,
             to,
         )? {

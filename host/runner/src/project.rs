@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_config::{Config, Loaded, Origins, Source};
-use ralph_engine::tasks::TaskFile;
+use ralph_engine::tasks::{Ids, TaskFile};
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
@@ -11,14 +11,19 @@ use crate::error::Error;
 /// Where a configuration may stand below the root; later ones are laid over earlier ones.
 pub const CONFIG_PATHS: [&str; 2] = [".ralph/ralph.toml", "ralph.toml"];
 /// Where a task file is looked for when the configuration names none.
-pub const TASK_PATHS: [&str; 6] = [
+pub const TASK_PATHS: [&str; 9] = [
     ".ralph/PRD.md",
     "PRD.md",
     "prd.json",
     ".ralph/prd.json",
     "IMPLEMENTATION_PLAN.md",
     "TASKS.md",
+    "tasks.yaml",
+    "tasks.yml",
+    ".ralph/tasks.yaml",
 ];
+/// Where directories with a `prd.json` each are looked for when there is no other task file.
+const TASK_DIRS: &str = "tasks";
 /// Where the text that opens a prompt is looked for when the configuration names none.
 pub const PROMPT_PATHS: [&str; 4] = [
     ".ralph/PROMPT_build.md",
@@ -77,13 +82,57 @@ impl Project {
             warnings,
             origins,
         } = loaded;
-        Ok(Project {
+        let mut project = Project {
             ws,
             config,
             warnings,
             origins,
             configured,
-        })
+        };
+        project.directory()?;
+        Ok(project)
+    }
+
+    /// The form `tasks/<name>/`: `prd.json` there is the task file, and `progress.txt` beside it
+    /// takes the progress, unless the configuration names another file.
+    fn directory(&mut self) -> Result<(), Error> {
+        let dir = match &self.config.files.tasks {
+            Some(path) if self.is_dir(path) => path.trim_end_matches('/').to_owned(),
+            Some(_) => return Ok(()),
+            None if TASK_PATHS.into_iter().any(|p| self.ws.exists(p)) => return Ok(()),
+            None => match self.task_dirs()?.as_slice() {
+                [one] => one.clone(),
+                _ => return Ok(()),
+            },
+        };
+        let tasks = format!("{dir}/prd.json");
+        if !self.ws.exists(&tasks) {
+            let message = format!("the directory {dir} has no prd.json");
+            let error = self.origins.error(&["files", "tasks"], message, None);
+            return Err(error.into());
+        }
+        self.config.files.tasks = Some(tasks);
+        if !self.origins.is_set(&["files", "progress"]) {
+            self.config.files.progress = format!("{dir}/progress.txt");
+        }
+        Ok(())
+    }
+
+    fn is_dir(&self, path: &str) -> bool {
+        self.ws.dir().metadata(path).is_ok_and(|m| m.is_dir())
+    }
+
+    /// Directories below `tasks/` that have a `prd.json`, by name.
+    fn task_dirs(&self) -> Result<Vec<String>, Error> {
+        if !self.is_dir(TASK_DIRS) {
+            return Ok(Vec::new());
+        }
+        let dirs = self.ws.list(TASK_DIRS)?;
+        Ok(dirs
+            .into_iter()
+            .map(|name| format!("{TASK_DIRS}/{name}"))
+            .filter(|dir| self.ws.exists(&format!("{dir}/prd.json")))
+            .collect())
     }
 
     /// Path of the task file, relative to the root.
@@ -91,18 +140,28 @@ impl Project {
         if let Some(path) = &self.config.files.tasks {
             return Ok(path.clone());
         }
-        TASK_PATHS.into_iter().find(|p| self.ws.exists(p)).map(str::to_owned).ok_or_else(|| {
-            Error::Usage(format!(
-                "there is no task file: looked for {}. `ralph init` writes one; [files] tasks in ralph.toml names another.",
+        if let Some(path) = TASK_PATHS.into_iter().find(|p| self.ws.exists(p)) {
+            return Ok(path.to_owned());
+        }
+        let dirs = self.task_dirs()?;
+        Err(Error::Usage(if dirs.is_empty() {
+            format!(
+                "there is no task file: looked for {} and {TASK_DIRS}/*/prd.json. `ralph init` writes one; [files] tasks in ralph.toml names another.",
                 TASK_PATHS.join(", ")
-            ))
-        })
+            )
+        } else {
+            format!(
+                "there are several task directories: {}. [files] tasks in ralph.toml says which.",
+                dirs.join(", ")
+            )
+        }))
     }
 
-    /// The task file: path, bytes and what they say.
-    pub fn tasks(&self) -> Result<(String, Vec<u8>, TaskFile), Error> {
+    /// The task file: path, bytes and what they say. `ids` are those that a run has given
+    /// ([`ralph_engine::State::ids`]).
+    pub fn tasks(&self, ids: &Ids) -> Result<(String, Vec<u8>, TaskFile), Error> {
         let (path, bytes) = self.task_bytes()?;
-        let file = TaskFile::parse(&path, &bytes)?;
+        let file = TaskFile::parse_known(&path, &bytes, ids)?;
         Ok((path, bytes, file))
     }
 

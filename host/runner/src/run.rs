@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ralph_engine::fact::{EndReason, Phase};
 use ralph_engine::state::Stop;
+use ralph_engine::tasks::Ids;
 use ralph_engine::types::Usage;
 use ralph_engine::{Effect, Fact, State};
 use ralph_workspace::{ProjectLock, Snapshot};
@@ -126,11 +127,17 @@ pub(crate) fn worker(
     bus: Bus,
     stopping: Stopping,
     told: Vec<Fact>,
+    ids: Arc<Ids>,
 ) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
     Box::pin(async move {
         let mut l = Loop::open(setup, bus, stopping)?;
         for fact in told {
             l.record(fact)?;
+        }
+        // What the project has learned since: an id means the same here as there.
+        if l.state.ids != ids {
+            let ids = Ids::clone(&ids);
+            l.record(Fact::IdsAssigned { ids })?;
         }
         l.start().await?;
         l.go(&mut None).await

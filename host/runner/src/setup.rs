@@ -87,7 +87,12 @@ impl Setup {
     /// Loads and checks. Changes nothing.
     pub async fn new(project: Project, host: Host, options: RunOptions) -> Result<Setup, Error> {
         let config = &project.config;
-        let (task_path, _, tasks) = project.tasks()?;
+        // A task can only be named once its id is known; without one, the journal isn't asked.
+        let ids = match &options.task {
+            Some(_) => crate::status::state(&project)?.ids,
+            None => Default::default(),
+        };
+        let (task_path, _, tasks) = project.tasks(&ids)?;
         if let Some(target) = &options.task
             && tasks.get(target).is_none()
         {

@@ -1,5 +1,6 @@
 //! Where a project stands, read without a lock and without starting anything.
 
+use ralph_engine::State;
 use ralph_engine::fact::EndReason;
 use ralph_engine::types::{TaskState, Usage};
 use serde::Serialize;
@@ -98,20 +99,25 @@ pub struct WaitingNow {
     pub why: ralph_engine::pace::Waiting,
 }
 
+/// What the journal says, read without a lock.
+pub fn state(project: &Project) -> Result<State, Error> {
+    let file = StateFile::read(&project.ws).unwrap_or_default();
+    Ok(journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state)
+}
+
 /// Why the last run ended.
 pub fn last_end(project: &Project) -> Result<Option<EndReason>, Error> {
-    let file = StateFile::read(&project.ws).unwrap_or_default();
-    let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
+    let state = state(project)?;
     Ok(state.last_end.filter(|_| state.run.is_none()))
 }
 
 /// Reads it.
 pub fn status(project: &Project) -> Result<Status, Error> {
-    let (task_file, _, tasks) = project.tasks()?;
-    let (done, total) = crate::phases::counts(&tasks);
     let file = StateFile::read(&project.ws).unwrap_or_default();
     let last = file.history.last().cloned();
     let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
+    let (task_file, _, tasks) = project.tasks(&state.ids)?;
+    let (done, total) = crate::phases::counts(&tasks);
     let next = match tasks.next(&|_| false) {
         ralph_engine::tasks::Selection::Task(e) => Some(NextTask {
             id: e.task.id.clone(),

@@ -5,7 +5,7 @@
 //! open task taken out or renamed by its place, a file that can't be read any more. What it had written
 //! is kept beside the attempt's records.
 
-use ralph_engine::tasks::{Entry, TaskFile};
+use ralph_engine::tasks::{Entry, Ids, TaskFile};
 use ralph_engine::types::TaskState;
 
 use crate::error::Error;
@@ -34,6 +34,7 @@ pub fn after_agent(
     path: &str,
     places: &Places,
     id: &str,
+    ids: &Ids,
 ) -> Result<Claimed, Error> {
     let good = project.ws.read(&kept(places), MAX)?.ok_or_else(|| {
         Error::Internal(format!(
@@ -41,7 +42,7 @@ pub fn after_agent(
             kept(places)
         ))
     })?;
-    let before = TaskFile::parse(path, &good)?;
+    let before = TaskFile::parse_known(path, &good, ids)?;
     let (bytes, odd) = match project.ws.read(path, MAX) {
         Ok(bytes) => (bytes, None),
         // A directory, a link to elsewhere, a pipe.
@@ -55,7 +56,7 @@ pub fn after_agent(
     }
     let broken = match &bytes {
         None => Err(odd.clone().unwrap_or_else(|| "it was deleted".to_owned())),
-        Some(bytes) => TaskFile::parse(path, bytes)
+        Some(bytes) => TaskFile::parse_known(path, bytes, before.ids())
             .map_err(|e| e.to_string())
             .and_then(|now| {
                 let lost = |e: &&Entry| e.state != TaskState::Done && now.get(&e.task.id).is_none();
@@ -114,8 +115,10 @@ fn untick(
     let mut file = now;
     for (other, was, _) in &others {
         let bytes = file.set_state(other, *was)?;
-        file = TaskFile::parse(path, &bytes)?;
-        project.ws.write(path, &bytes)?;
+        file = TaskFile::parse_known(path, &bytes, before.ids())?;
+    }
+    if !others.is_empty() {
+        project.ws.write(path, file.bytes())?;
     }
     let problem = |done: bool, what: &str| {
         let ids: Vec<&str> = others
@@ -151,9 +154,15 @@ fn state_of(file: &TaskFile, id: &str) -> TaskState {
 }
 
 /// Makes the task file say so. False if it has no such task any more.
-pub fn mark(project: &Project, path: &str, id: &str, to: TaskState) -> Result<bool, Error> {
+pub fn mark(
+    project: &Project,
+    path: &str,
+    ids: &Ids,
+    id: &str,
+    to: TaskState,
+) -> Result<bool, Error> {
     let bytes = project.ws.read(path, MAX)?.unwrap_or_default();
-    let file = TaskFile::parse(path, &bytes)?;
+    let file = TaskFile::parse_known(path, &bytes, ids)?;
     match file.get(id) {
         None => Ok(false),
         Some(e) if e.state == to => Ok(true),

@@ -199,6 +199,7 @@ impl Worker {
                 | Fact::StopAsked { .. }
                 | Fact::Faulted { .. }
                 | Fact::Recalled { .. }
+                | Fact::IdsAssigned { .. }
                 | Fact::NothingSelectable { .. }
                 | Fact::Injected { .. }
                 | Fact::Delivered { .. }

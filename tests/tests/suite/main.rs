@@ -28,6 +28,7 @@ mod quickstart;
 mod signals;
 mod steer;
 mod task_files;
+mod task_sources;
 mod task_tamper;
 mod terminal;
 mod trust;

@@ -96,7 +96,10 @@ pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
 }
 
 fn tasks(project: &Project) -> Result<String, String> {
-    let (path, _, file) = project.tasks().map_err(|e| e.to_string())?;
+    let ids = ralph_runner::status::state(project)
+        .map(|s| s.ids)
+        .unwrap_or_default();
+    let (path, _, file) = project.tasks(&ids).map_err(|e| e.to_string())?;
     let (done, total) = file.counts();
     let warnings = file
         .warnings()

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::error::{Fault, TaskFileError, quoted};
-use super::prd::StoryEdit;
-use super::{checklist, decode, graph, markdown, prd, select};
+use super::ids::{self, Ids};
+use super::story::StoryEdit;
+use super::{checklist, decode, graph, markdown, prd, select, yaml};
 use crate::types::{Task, TaskState};
 
 /// What a task file is written in.
@@ -15,6 +16,8 @@ pub enum Format {
     Markdown,
     /// An object with `userStories` or `stories`.
     PrdJson,
+    /// A mapping with `tasks`.
+    Yaml,
 }
 
 impl Format {
@@ -22,7 +25,9 @@ impl Format {
     fn detect(name: &str, text: &str) -> Self {
         let name = name.to_ascii_lowercase();
         let markdown = name.ends_with(".md") || name.ends_with(".markdown");
-        if name.ends_with(".json") || (!markdown && text.trim_start().starts_with('{')) {
+        if name.ends_with(".yaml") || name.ends_with(".yml") {
+            Format::Yaml
+        } else if name.ends_with(".json") || (!markdown && text.trim_start().starts_with('{')) {
             Format::PrdJson
         } else {
             Format::Markdown
@@ -54,6 +59,7 @@ pub struct TaskFile {
     edits: Vec<Edit>,
     index: HashMap<String, usize>,
     warnings: Vec<String>,
+    ids: Ids,
 }
 
 /// Where a task's state is written.
@@ -86,13 +92,21 @@ impl TaskFile {
     ///
     /// # Errors
     /// Everything that makes the file unusable, with line and column: UTF-16, bad UTF-8, broken
-    /// JSON, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
+    /// JSON or YAML, a duplicate key or id, a value of the wrong type, an unknown or circular dependency,
     /// and a file without any task (which must never look like one whose tasks are all done).
     pub fn parse(name: &str, bytes: &[u8]) -> Result<TaskFile, TaskFileError> {
-        Self::read(name, bytes).map_err(|fault| fault.in_file(name, bytes))
+        Self::parse_known(name, bytes, &Ids::default())
     }
 
-    fn read(name: &str, bytes: &[u8]) -> Result<TaskFile, Fault> {
+    /// The same; items without an id of their own have the one that `known` remembers.
+    ///
+    /// # Errors
+    /// As [`TaskFile::parse`].
+    pub fn parse_known(name: &str, bytes: &[u8], known: &Ids) -> Result<TaskFile, TaskFileError> {
+        Self::read(name, bytes, known).map_err(|fault| fault.in_file(name, bytes))
+    }
+
+    fn read(name: &str, bytes: &[u8], known: &Ids) -> Result<TaskFile, Fault> {
         let (text, start) = decode::utf8(bytes)?;
         let format = Format::detect(name, text);
         if text.trim().is_empty() {
@@ -104,11 +118,13 @@ impl TaskFile {
         let (mut parsed, warnings) = match format {
             Format::Markdown => markdown::parse(text, start)?,
             Format::PrdJson => (prd::parse(text, start)?, Vec::new()),
+            Format::Yaml => (yaml::parse(text, start)?, Vec::new()),
         };
         if parsed.is_empty() {
             let what = match format {
                 Format::Markdown => "a task is a line like `- [ ] title`",
                 Format::PrdJson => "the list of stories is empty",
+                Format::Yaml => "the list `tasks` is empty",
             };
             let more = warnings
                 .first()
@@ -119,6 +135,10 @@ impl TaskFile {
                 format!("no tasks in {name}: {what}{more}"),
             ));
         }
+        let ids = match format {
+            Format::Markdown => ids::assign(known, &mut parsed),
+            Format::PrdJson | Format::Yaml => known.clone(),
+        };
         let index = graph::link(&mut parsed, format == Format::Markdown)?;
         let (entries, edits) = parsed.into_iter().map(|p| (p.entry, p.edit)).unzip();
         Ok(TaskFile {
@@ -129,6 +149,7 @@ impl TaskFile {
             edits,
             index,
             warnings,
+            ids,
         })
     }
 
@@ -145,6 +166,11 @@ impl TaskFile {
     /// What looks like a task and isn't one; each line names its place.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What is to be remembered of the ids that the items have.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
     }
 
     /// The bytes it was parsed from.
@@ -184,7 +210,30 @@ impl TaskFile {
                 .map_err(|f| f.in_file(&self.name, &self.bytes))?,
         };
         patches.sort_by_key(|(range, _)| range.start);
-        Ok(apply(&self.bytes, &patches))
+        let new = apply(&self.bytes, &patches);
+        if self.format == Format::Yaml && !self.differs_only_in(id, state, &new) {
+            let what = "the task is laid out in a way that can't be edited in place; write it as `key: value` lines";
+            return Err(TaskFileError {
+                file: self.name.clone(),
+                line: entry.line,
+                column: 1,
+                message: what.to_owned(),
+            });
+        }
+        Ok(new)
+    }
+
+    /// YAML has too many ways to lay things out to be sure of an edit without reading it back.
+    fn differs_only_in(&self, id: &str, state: TaskState, new: &[u8]) -> bool {
+        let Ok(new) = TaskFile::parse(&self.name, new) else {
+            return false;
+        };
+        let pairs = self.entries.iter().zip(&new.entries);
+        self.entries.len() == new.entries.len()
+            && pairs.into_iter().all(|(old, new)| {
+                let wanted = if old.task.id == id { state } else { old.state };
+                old.task == new.task && new.state == wanted
+            })
     }
 
     /// Done tasks and all tasks.

@@ -92,6 +92,12 @@ fn check_id(id: &str) -> Result<(), String> {
 fn resolve(written: &str, index: &HashMap<String, usize>, total: usize) -> Option<usize> {
     index.get(written).copied().or_else(|| {
         let digits = !written.is_empty() && written.bytes().all(|b| b.is_ascii_digit());
+        if digits
+            && total > 0
+            && let Some(&i) = index.get(&format!("T{written}"))
+        {
+            return Some(i);
+        }
         let position: usize = if digits {
             written.parse().ok()?
         } else {

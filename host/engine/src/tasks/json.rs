@@ -26,6 +26,8 @@ pub(super) enum Kind {
     String(String),
     Array(Vec<Value>),
     Object(Vec<Member>),
+    /// YAML's `*name`. Nothing that is read may be one.
+    Alias,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             Kind::String(_) => "a string",
             Kind::Array(_) => "an array",
             Kind::Object(_) => "an object",
+            Kind::Alias => "an alias",
         }
     }
 }
@@ -352,7 +355,7 @@ impl Parser<'_> {
     }
 }
 
-fn no_duplicates(members: &[Member]) -> Result<(), Fault> {
+pub(super) fn no_duplicates(members: &[Member]) -> Result<(), Fault> {
     let fault = |m: &Member| {
         Fault::new(
             m.start,

@@ -4,8 +4,9 @@
 //! - [`select`]: which task is next, and why none is
 //! - [`error`]: what is wrong with a file, and where
 //! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in
-//! - `prd`, `json`: `prd.json`
-//! - `graph`: ids and dependencies
+//! - `prd`, `story`, `json`: `prd.json`
+//! - `yaml`: `tasks.yaml`, by way of the same
+//! - `graph`: ids and dependencies; [`ids`]: those given to items that bring none
 //! - `decode`: bytes to text
 //!
 //! # Markdown
@@ -20,11 +21,12 @@
 //!   Boxes left out for either reason are named in [`TaskFile::warnings`].
 //! - Items nested in a task are its acceptance criteria, **with or without a box**. (In the Python
 //!   loop, nested boxes were tasks of their own.) A box nested in an item without one is a task.
-//! - A nested `Depends on: T1, T2` names tasks; a bare number is a task's position.
+//! - A nested `Depends on: T1, T2` names tasks; a bare number is `T` and the number, else a position.
 //! - Other indented text is the description.
 //! - An id may stand at the start of the title (`US-1: …`, `**US-1**: …`, `[US-1] …`, `US-1 - …`,
 //!   `T1: …`) or at its end (`{#id}`, `<!-- id: x -->`). Without one the id is `T` and the position,
-//!   which counts from 1 over all tasks of the file.
+//!   which counts from 1 over all tasks of the file. A run remembers it ([`Ids`]): from then on the
+//!   task keeps it, wherever it stands, and new tasks get the next free number.
 //!
 //! The block structure is scanned by hand, not with a Markdown crate: `[-]`, `[!]` and `[~]` are
 //! no GFM, so a parser gives them as text without a place to edit; and people indent children of
@@ -34,12 +36,18 @@
 //!
 //! An object with `userStories` (or `stories`), each with `id` and `title`; see `prd`. Fields that
 //! nobody here knows survive, as does all formatting.
+//!
+//! # YAML
+//!
+//! A mapping with `tasks`, a list of mappings with `id` and `title`; see `yaml`. Comments, quoting
+//! and layout survive: only the value that says a task's state is replaced, or one line added.
 
 mod checklist;
 mod decode;
 pub mod error;
 pub mod file;
 mod graph;
+pub mod ids;
 mod item;
 mod json;
 mod markdown;
@@ -47,10 +55,13 @@ mod prd;
 mod raw;
 mod section;
 pub mod select;
+mod story;
+mod yaml;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::TaskFileError;
 pub use file::{Entry, Format, TaskFile};
+pub use ids::Ids;
 pub use select::Selection;

@@ -5,12 +5,11 @@
 //! (or `dependsOn`). Files of the Python loop may say `status` (open, in_progress, done, blocked)
 //! instead of `passes`, `story_id` or `key` instead of `id`, and `blocked_reason`.
 
-use std::ops::Range;
-
 use super::error::{Fault, quoted};
-use super::file::{Edit, Entry, Parsed, Patch};
+use super::file::{Edit, Entry, Parsed};
 use super::json::{self, Kind, Member, Value};
-use crate::types::{Task, TaskState};
+use super::story::{DoneKey, Insert, Marks};
+use crate::types::Task;
 
 pub(super) fn parse(text: &str, start: usize) -> Result<Vec<Parsed>, Fault> {
     let root = json::parse(text, start)?;
@@ -30,20 +29,37 @@ pub(super) fn parse(text: &str, start: usize) -> Result<Vec<Parsed>, Fault> {
     let Kind::Array(stories) = &list.value.kind else {
         return Err(wrong(list, "an array of stories"));
     };
-    let mut lines = Lines {
-        text,
-        start,
-        line: 1,
-        at: 0,
-    };
+    let mut lines = Lines::new(text, start);
     stories
         .iter()
         .enumerate()
-        .map(|(i, story)| read(story, i + 1, &mut lines))
+        .map(|(i, story)| {
+            read(
+                story,
+                i + 1,
+                &mut lines,
+                DoneKey::Passes,
+                &|story, members| {
+                    let first = members.first();
+                    Insert::Json {
+                        at: members.last().map_or(story.start + 1, |m| m.value.end),
+                        lead: first.map_or(0..0, |m| story.start + 1..m.start),
+                        colon: first.map_or(0..0, |m| m.key_end..m.value.start),
+                    }
+                },
+            )
+        })
         .collect()
 }
 
-fn read(story: &Value, position: usize, lines: &mut Lines<'_>) -> Result<Parsed, Fault> {
+/// One story, in JSON or YAML. `insert` says where a further field would stand.
+pub(super) fn read(
+    story: &Value,
+    position: usize,
+    lines: &mut Lines<'_>,
+    done: DoneKey,
+    insert: &dyn Fn(&Value, &[Member]) -> Insert,
+) -> Result<Parsed, Fault> {
     let Kind::Object(members) = &story.kind else {
         let what = story.kind.name();
         return Err(Fault::new(
@@ -76,7 +92,7 @@ fn read(story: &Value, position: usize, lines: &mut Lines<'_>) -> Result<Parsed,
     let criteria = optional(members, &["acceptanceCriteria", "acceptance"])?;
     let depends = optional(members, &["depends_on", "dependsOn"])?;
     let depends = depends.map(ids).transpose()?.unwrap_or_default();
-    let marks = Marks::read(members)?;
+    let marks = Marks::read(members, done)?;
     let mut notes = text(&["notes"])?;
     if notes.is_empty() {
         notes = text(&["blocked_reason"])?;
@@ -95,7 +111,7 @@ fn read(story: &Value, position: usize, lines: &mut Lines<'_>) -> Result<Parsed,
         line: lines.line_of(story.start),
         notes,
     };
-    let edit = Edit::Story(Box::new(marks.edit(story, members)));
+    let edit = Edit::Story(Box::new(marks.edit(story, insert(story, members))));
     Ok(Parsed {
         entry,
         at: id.value.start,
@@ -106,7 +122,10 @@ fn read(story: &Value, position: usize, lines: &mut Lines<'_>) -> Result<Parsed,
 }
 
 /// The member with one of these names; two of them at once would contradict each other.
-fn field<'a>(members: &'a [Member], names: &[&str]) -> Result<Option<&'a Member>, Fault> {
+pub(super) fn field<'a>(
+    members: &'a [Member],
+    names: &[&str],
+) -> Result<Option<&'a Member>, Fault> {
     let mut found: Option<&Member> = None;
     for member in members.iter().filter(|m| names.contains(&m.key.as_str())) {
         if let Some(first) = found {
@@ -141,7 +160,7 @@ fn string(member: &Member) -> Result<String, Fault> {
     }
 }
 
-fn boolean(member: &Member) -> Result<bool, Fault> {
+pub(super) fn boolean(member: &Member) -> Result<bool, Fault> {
     match &member.value.kind {
         Kind::Bool(b) => Ok(*b),
         _ => Err(wrong(member, "true or false, without quotes,")),
@@ -205,174 +224,24 @@ fn id_text(value: &Value) -> Result<String, Fault> {
     }
 }
 
-/// The fields that say a story's state.
-struct Marks<'a> {
-    passes: Option<(&'a Member, bool)>,
-    blocked: Option<(&'a Member, bool)>,
-    status: Option<(&'a Member, TaskState)>,
-}
-
-impl<'a> Marks<'a> {
-    fn read(members: &'a [Member]) -> Result<Self, Fault> {
-        let passes = field(members, &["passes"])?
-            .map(|m| Ok((m, boolean(m)?)))
-            .transpose()?;
-        // `null` keeps its place: a second `blocked` beside it would be a duplicate key.
-        let on = |m: &Member| {
-            if m.value.kind == Kind::Null {
-                Ok(false)
-            } else {
-                boolean(m)
-            }
-        };
-        let blocked = field(members, &["blocked"])?
-            .map(|m| Ok((m, on(m)?)))
-            .transpose()?;
-        let status = match field(members, &["status"])? {
-            None => None,
-            Some(m) => match (word(m), passes.is_some()) {
-                (Some(state), _) => Some((m, state)),
-                // With `passes` there, `status` may be anything of the author's own.
-                (None, true) => None,
-                (None, false) => {
-                    return Err(Fault::new(
-                        m.value.start,
-                        "`status` should be open, in_progress, done or blocked",
-                    ));
-                }
-            },
-        };
-        Ok(Marks {
-            passes,
-            blocked,
-            status,
-        })
-    }
-
-    fn state(&self) -> TaskState {
-        let blocked = matches!(self.blocked, Some((_, true)));
-        match (self.passes, self.status) {
-            (Some((_, true)), _) | (None, Some((_, TaskState::Done))) => TaskState::Done,
-            _ if blocked => TaskState::Blocked,
-            (_, Some((_, TaskState::Done))) | (_, None) => TaskState::Open,
-            (_, Some((_, state))) => state,
-        }
-    }
-
-    fn edit(&self, story: &Value, members: &[Member]) -> StoryEdit {
-        let range = |m: &Member| m.value.start..m.value.end;
-        let first = members.first();
-        StoryEdit {
-            story: story.start,
-            passes: self.passes.map(|(m, on)| (range(m), on)),
-            blocked: self.blocked.map(|(m, on)| (range(m), on)),
-            status: self.status.map(|(m, state)| (range(m), state)),
-            insert: members.last().map_or(story.start + 1, |m| m.value.end),
-            lead: first.map_or(0..0, |m| story.start + 1..m.start),
-            colon: first.map_or(0..0, |m| m.key_end..m.value.start),
-        }
-    }
-}
-
-fn word(member: &Member) -> Option<TaskState> {
-    let Kind::String(status) = &member.value.kind else {
-        return None;
-    };
-    Some(
-        match status
-            .trim()
-            .to_ascii_lowercase()
-            .replace([' ', '-'], "_")
-            .as_str()
-        {
-            "open" | "todo" | "pending" | "ready" => TaskState::Open,
-            "in_progress" | "doing" => TaskState::InProgress,
-            "done" | "complete" | "completed" | "closed" => TaskState::Done,
-            "blocked" | "stuck" => TaskState::Blocked,
-            _ => return None,
-        },
-    )
-}
-
-/// Where a story's state is written, and how a new field would have to look.
-#[derive(Debug, Clone)]
-pub(super) struct StoryEdit {
-    story: usize,
-    passes: Option<(Range<usize>, bool)>,
-    blocked: Option<(Range<usize>, bool)>,
-    status: Option<(Range<usize>, TaskState)>,
-    /// Behind the last field's value.
-    insert: usize,
-    /// The blanks before the first key.
-    lead: Range<usize>,
-    /// From the first key to its value.
-    colon: Range<usize>,
-}
-
-impl StoryEdit {
-    /// What has to change so that the story is in `state`.
-    pub fn patches(&self, bytes: &[u8], state: TaskState) -> Result<Vec<Patch>, Fault> {
-        if state == TaskState::InProgress && self.status.is_none() {
-            return Err(Fault::new(
-                self.story,
-                "a story without `status` cannot be marked as in progress",
-            ));
-        }
-        let (done, stuck) = (state == TaskState::Done, state == TaskState::Blocked);
-        let mut patches = Vec::new();
-        let mut new = String::new();
-        for (key, place, wanted) in [
-            ("passes", &self.passes, done),
-            ("blocked", &self.blocked, stuck),
-        ] {
-            match place {
-                Some((range, on)) if *on != wanted => {
-                    patches.push((range.clone(), wanted.to_string()))
-                }
-                Some(_) => {}
-                // `status` says it, or leaving the field out means the same as `false`.
-                None if self.status.is_some() || !wanted => {}
-                None => new = self.member(bytes, key),
-            }
-        }
-        if let Some((range, old)) = &self.status
-            && *old != state
-        {
-            let word = match state {
-                TaskState::Open => "\"open\"",
-                TaskState::InProgress => "\"in_progress\"",
-                TaskState::Blocked => "\"blocked\"",
-                TaskState::Done => "\"done\"",
-            };
-            patches.push((range.clone(), word.to_owned()));
-        }
-        if !new.is_empty() {
-            patches.push((self.insert..self.insert, new));
-        }
-        Ok(patches)
-    }
-
-    /// A further field, laid out as the first one is.
-    fn member(&self, bytes: &[u8], key: &str) -> String {
-        let part =
-            |range: &Range<usize>| String::from_utf8_lossy(&bytes[range.clone()]).into_owned();
-        let mut lead = part(&self.lead);
-        if lead.is_empty() {
-            lead.push_str(if self.colon.len() > 1 { " " } else { "" });
-        }
-        format!(",{lead}\"{key}\"{}true", part(&self.colon))
-    }
-}
-
 /// Line numbers of rising offsets, in one pass over the text.
-struct Lines<'a> {
+pub(super) struct Lines<'a> {
     text: &'a str,
     start: usize,
     line: u32,
     at: usize,
 }
 
-impl Lines<'_> {
+impl<'a> Lines<'a> {
+    pub fn new(text: &'a str, start: usize) -> Self {
+        Lines {
+            text,
+            start,
+            line: 1,
+            at: 0,
+        }
+    }
+
     fn line_of(&mut self, offset: usize) -> u32 {
         let to = offset.saturating_sub(self.start).min(self.text.len());
         let bytes = self.text.as_bytes();

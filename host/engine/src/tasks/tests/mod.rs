@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod errors;
+mod ids;
 mod json;
 mod markdown;
 mod markdown_items;
 mod properties;
 mod select;
+mod yaml;
 
 use super::{Selection, TaskFile, TaskFileError};
 use crate::types::TaskState;
