@@ -110,7 +110,7 @@ pub fn prompt(setup: Setup) -> Result<Prompt, Error> {
     let mut l = aside(setup)?;
     // A task that is on or done may be looked at as well.
     l.state.current = None;
-    let (path, _, file) = l.s.project.tasks()?;
+    let (path, _, file) = l.s.project.tasks(&l.state.ids)?;
     let entry = match &l.s.target {
         Some(id) => file.get(id),
         None => match file.next(&|_| false) {

@@ -68,7 +68,7 @@ pub struct Blocked {
 /// # Errors
 /// There is no such task, or the task file or the journal can't be read.
 pub fn explain(project: &Project, id: Option<&str>) -> Result<Explain, Error> {
-    let (path, _, file) = project.tasks()?;
+    let (path, _, file) = project.tasks(&crate::status::state(project)?.ids)?;
     let next = match file.next(&|_| false) {
         Selection::Task(entry) => Some(entry.task.id.clone()),
         _ => None,
@@ -231,7 +231,7 @@ fn ahead(file: &TaskFile, id: &str) -> (Vec<String>, bool) {
 /// # Errors
 /// The task file or the journal can't be read.
 pub fn blocked(project: &Project) -> Result<Vec<Blocked>, Error> {
-    let (path, _, file) = project.tasks()?;
+    let (path, _, file) = project.tasks(&crate::status::state(project)?.ids)?;
     let is_blocked = |id: &str| file.get(id).is_some_and(|e| e.state == TaskState::Blocked);
     let mut last: BTreeMap<String, (Record, u32)> = BTreeMap::new();
     history::scan(&project.ws, |record| {
