@@ -41,6 +41,8 @@ pub enum Command {
     Watch(WatchArgs),
     /// Show where the project stands
     Status,
+    /// Look at tasks, and change them while no run is on
+    Task(TaskArgs),
     /// Look at components
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
@@ -63,6 +65,7 @@ impl Command {
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Status => "status",
+            Command::Task(_) => "task",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
@@ -119,6 +122,46 @@ pub struct WatchArgs {
     /// Changes that follow each other within this time are one
     #[arg(long, value_name = "SPAN", default_value = "300ms", value_parser = Span::parse)]
     pub debounce: Span,
+}
+
+#[derive(ClapArgs)]
+pub struct TaskArgs {
+    #[command(subcommand)]
+    pub command: TaskCommand,
+}
+
+#[derive(Subcommand)]
+pub enum TaskCommand {
+    /// All tasks, in the file's order
+    List,
+    /// One task, with what its next attempt is told
+    Show { id: String },
+    /// Add a task at the end
+    Add {
+        title: String,
+        /// Behind this task instead
+        #[arg(long, value_name = "ID")]
+        after: Option<String>,
+        /// A criterion; may be given several times
+        #[arg(long, value_name = "TEXT")]
+        accept: Vec<String>,
+        /// A task that has to be done first; may be given several times
+        #[arg(long, value_name = "ID")]
+        depends: Vec<String>,
+    },
+    /// Mark a task as done
+    Done { id: String },
+    /// Mark a task as blocked
+    Block {
+        id: String,
+        /// Why; its next attempt is told
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Open a blocked task again
+    Unblock { id: String },
+    /// Open a task again and forget its attempts
+    Retry { id: String },
 }
 
 #[derive(ClapArgs)]

@@ -61,6 +61,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Check => cmd::check::check(&dir, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
         Command::Status => cmd::status::status(&dir, out),
+        Command::Task(a) => cmd::task::task(&dir, a, out),
         Command::Plugin(a) => cmd::plugin::plugin(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),
         Command::Doctor => cmd::doctor::doctor(&dir, out).await,

@@ -3,6 +3,7 @@
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
 //! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
 //! - [`journal`], [`records`], [`names`]: what is on disk
+//! - [`tasks`]: what a person does with tasks beside a run
 //! - [`bus`], [`control`]: views, and wishes to stop
 
 mod agent;
@@ -29,6 +30,7 @@ pub mod setup;
 pub mod status;
 pub mod supervise;
 mod taskfile;
+pub mod tasks;
 pub mod trust;
 pub mod watch;
 mod worker;

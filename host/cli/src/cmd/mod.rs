@@ -8,6 +8,7 @@ pub mod run;
 pub mod schema;
 pub mod status;
 pub mod supervise;
+pub mod task;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};
