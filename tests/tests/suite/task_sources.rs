@@ -13,7 +13,7 @@ fn a_yaml_plan_is_worked_through_and_its_comments_stay() {
         YAML.replace("ground'\n", "ground'\n    completed: true\n")
             .replace("{id: two", "{completed: true, id: two")
     );
-    assert_eq!(p.commits(), ["ralph: two Walls", "ralph: 1 Lay the ground"]);
+    assert_eq!(p.commits(), ["ralph: 1 Lay the ground", "ralph: two Walls"]);
     p.journal();
 }
 
@@ -62,7 +62,7 @@ fn an_id_survives_a_task_inserted_above_between_two_runs() {
         .collect();
     assert_eq!(ids, ["T3", "T1", "T2"]);
     p.run(&["step", "--task", "T2"]).expect(0);
-    assert_eq!(p.commits()[0], "ralph: T2 Second thing");
+    assert_eq!(p.commits()[1], "ralph: T2 Second thing");
     assert_eq!(
         p.read("PRD.md"),
         "- [ ] On top\n- [x] First thing\n- [x] Second thing\n"
