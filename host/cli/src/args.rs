@@ -46,7 +46,7 @@ pub enum Command {
     /// Show everything of one iteration
     Show(IterationArgs),
     /// Say why a task is next, or why it can't run
-    Explain(TaskArgs),
+    Explain(ExplainArgs),
     /// List blocked tasks, why, and what may be done
     Blocked,
     /// Sum up by task and by agent
@@ -71,6 +71,8 @@ pub enum Command {
     Inject(InjectArgs),
     /// List the runs that are on, in any project
     Ps,
+    /// Look at tasks, and change them while no run is on
+    Task(TaskArgs),
     /// Look at components
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
@@ -108,6 +110,7 @@ impl Command {
             Command::Checkpoint => "checkpoint",
             Command::Inject(_) => "inject",
             Command::Ps => "ps",
+            Command::Task(_) => "task",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
@@ -187,7 +190,7 @@ pub struct IterationArgs {
 }
 
 #[derive(ClapArgs)]
-pub struct TaskArgs {
+pub struct ExplainArgs {
     /// The task; without it the one that is next
     pub id: Option<String>,
 }
@@ -229,6 +232,46 @@ pub struct StopArgs {
 pub struct InjectArgs {
     /// What the next attempt should know; `-` reads it from standard input
     pub text: String,
+}
+
+#[derive(ClapArgs)]
+pub struct TaskArgs {
+    #[command(subcommand)]
+    pub command: TaskCommand,
+}
+
+#[derive(Subcommand)]
+pub enum TaskCommand {
+    /// All tasks, in the file's order
+    List,
+    /// One task, with what its next attempt is told
+    Show { id: String },
+    /// Add a task at the end
+    Add {
+        title: String,
+        /// Behind this task instead
+        #[arg(long, value_name = "ID")]
+        after: Option<String>,
+        /// A criterion; may be given several times
+        #[arg(long, value_name = "TEXT")]
+        accept: Vec<String>,
+        /// A task that has to be done first; may be given several times
+        #[arg(long, value_name = "ID")]
+        depends: Vec<String>,
+    },
+    /// Mark a task as done
+    Done { id: String },
+    /// Mark a task as blocked
+    Block {
+        id: String,
+        /// Why; its next attempt is told
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Open a blocked task again
+    Unblock { id: String },
+    /// Open a task again and forget its attempts
+    Retry { id: String },
 }
 
 #[derive(ClapArgs)]

@@ -195,6 +195,8 @@ impl State {
                 self.last_end = Some(end.clone());
             }
             Fact::IdsAssigned { ids } => self.ids = std::sync::Arc::new(ids.clone()),
+            Fact::Forgotten { task } => self.forget(task),
+            Fact::Noted { task, text } => self.note(task, text),
             Fact::Recalled { .. }
             | Fact::Absorbed { .. }
             | Fact::TakenUp

@@ -377,6 +377,18 @@ pub enum Fact {
         /// All of them.
         ids: Ids,
     },
+    /// A person wants a task tried afresh: its attempts are forgotten.
+    Forgotten {
+        /// The task.
+        task: String,
+    },
+    /// A person says why a task is blocked; its next attempt is told.
+    Noted {
+        /// The task.
+        task: String,
+        /// Why.
+        text: String,
+    },
     /// The work can't be brought together with what was merged meanwhile.
     MergeRefused {
         /// What is in the way.

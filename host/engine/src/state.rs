@@ -42,8 +42,50 @@ pub struct State {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injected: Vec<String>,
     /// The ids of tasks that bring none. Shared, for the state is copied with every fact.
-    #[serde(default)]
+    #[serde(default, with = "shared", skip_serializing_if = "shared::nothing")]
     pub ids: Arc<Ids>,
+}
+
+/// Written as what is shared.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::tasks::Ids;
+
+    pub fn nothing(ids: &Arc<Ids>) -> bool {
+        **ids == Ids::default()
+    }
+
+    pub fn serialize<S: Serializer>(ids: &Arc<Ids>, to: S) -> Result<S::Ok, S::Error> {
+        ids.as_ref().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<Ids>, D::Error> {
+        Ids::deserialize(from).map(Arc::new)
+    }
+}
+
+impl State {
+    /// [`crate::Fact::Forgotten`]
+    pub(crate) fn forget(&mut self, task: &str) {
+        self.tasks.remove(task);
+        if self.base.as_ref().is_some_and(|b| b.task == task) {
+            self.base = None;
+        }
+    }
+
+    /// [`crate::Fact::Noted`]
+    pub(crate) fn note(&mut self, task: &str, text: &str) {
+        const FROM: &str = "a person";
+        let notes = &mut self.tasks.entry(task.to_owned()).or_default().notes;
+        notes.retain(|n| n.from != FROM);
+        notes.push(Note {
+            from: FROM.to_owned(),
+            text: text.to_owned(),
+        });
+    }
 }
 
 /// What is known of one task from its earlier attempts.

@@ -6,6 +6,8 @@
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
 //! - [`preview`]: what a run would do
+//! - [`tasks`]: what a person does with tasks beside a run
+//! - [`bus`], [`control`]: views, and wishes to stop
 
 mod agent;
 mod ask;
@@ -37,6 +39,7 @@ pub mod status;
 pub mod steer;
 pub mod supervise;
 mod taskfile;
+pub mod tasks;
 pub mod trust;
 mod waiting;
 pub mod watch;

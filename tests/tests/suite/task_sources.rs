@@ -13,7 +13,7 @@ fn a_yaml_plan_is_worked_through_and_its_comments_stay() {
         YAML.replace("ground'\n", "ground'\n    completed: true\n")
             .replace("{id: two", "{completed: true, id: two")
     );
-    assert_eq!(p.commits(), ["ralph: two Walls", "ralph: 1 Lay the ground"]);
+    assert_eq!(p.commits(), ["ralph: 1 Lay the ground", "ralph: two Walls"]);
     p.journal();
 }
 
@@ -42,4 +42,148 @@ fn the_one_directory_of_tasks_is_found_and_of_two_one_must_be_named() {
         "{}",
         ran.stderr
     );
+}
+
+/// An id of a task without one of its own is remembered by the first run that reads the file.
+#[test]
+fn an_id_survives_a_task_inserted_above_between_two_runs() {
+    let p = Project::build()
+        .tasks("PRD.md", "- [ ] First thing\n- [ ] Second thing\n")
+        .ready();
+    p.run(&["step"]).expect(0);
+    let after = p.read("PRD.md");
+    p.write("PRD.md", format!("- [ ] On top\n{after}"));
+    let list = p.run(&["task", "list", "--json"]).expect(0).json();
+    let ids: Vec<_> = list["result"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, ["T3", "T1", "T2"]);
+    p.run(&["step", "--task", "T2"]).expect(0);
+    assert_eq!(p.commits()[1], "ralph: T2 Second thing");
+    assert_eq!(
+        p.read("PRD.md"),
+        "- [ ] On top\n- [x] First thing\n- [x] Second thing\n"
+    );
+    p.run(&["run"]).expect(0).says("complete: 3 of 3");
+    p.journal();
+}
+
+#[test]
+fn workers_call_tasks_by_the_same_ids() {
+    let p = Project::build()
+        .tasks("PRD.md", "- [ ] First thing\n- [ ] Second thing\n")
+        .ready();
+    p.run(&["step"]).expect(0);
+    let after = p.read("PRD.md");
+    p.write("PRD.md", format!("- [ ] On top\n{after}"));
+    p.commit_all("one more");
+    p.run(&["run", "--parallel", "2"])
+        .expect(0)
+        .says("complete: 3 of 3");
+    let commits = p.commits().join("\n");
+    assert!(
+        commits.contains("ralph: T3 On top") && commits.contains("ralph: T2 Second thing"),
+        "{commits}"
+    );
+    p.journal();
+}
+
+#[test]
+fn a_person_adds_blocks_and_retries_tasks() {
+    let p = Project::build()
+        .tasks(
+            "PRD.md",
+            "# Plan\n\n- [ ] First thing\n  - it works\n\nThe end.\n",
+        )
+        .in_loop("max_attempts = 1")
+        .gate("no", "exit 1\n")
+        .ready();
+    let added = p
+        .run(&[
+            "task",
+            "add",
+            "Second thing",
+            "--accept",
+            "it is there",
+            "--depends",
+            "T1",
+            "--json",
+        ])
+        .expect(0)
+        .json();
+    assert_eq!(added["result"]["id"], "T2");
+    assert_eq!(
+        p.read("PRD.md"),
+        "# Plan\n\n- [ ] First thing\n  - it works\n- [ ] Second thing\n  - it is there\n  - Depends on: T1\n\nThe end.\n"
+    );
+    p.run(&["run"]).expect(1);
+    assert!(p.read("PRD.md").contains("- [-] First thing"));
+    p.run(&["task", "show", "T1"]).expect(0).says("1 attempt");
+    let retried = p.run(&["task", "retry", "T1", "--json"]).expect(0).json();
+    assert_eq!(retried["result"]["attempts"], 0);
+    assert_eq!(retried["result"]["state"], "open");
+    p.run(&["task", "block", "T1", "--reason", "wait for the key"])
+        .expect(0);
+    p.run(&["task", "unblock", "T1"]).expect(0);
+    p.run(&["task", "unblock", "T1"]).expect(3);
+    p.run(&["step"]).expect(1);
+    let prompt = p.noted("prompt.2");
+    assert!(prompt.contains("wait for the key"), "{prompt}");
+    p.run(&["task", "done", "T9"]).expect(3);
+    p.run(&["task", "done", "T1"]).expect(0);
+    assert!(p.read("PRD.md").contains("- [x] First thing"));
+    p.journal();
+}
+
+#[test]
+fn a_task_is_added_in_each_form_and_nothing_else_changes() {
+    for (path, text, after) in [
+        (
+            "tasks.yaml",
+            YAML,
+            YAML.replace(
+                "\n\n  # then",
+                "\n  - id: \"two-2\"\n    title: \"New: é\"\n\n  # then",
+            ),
+        ),
+        (
+            "prd.json",
+            PRD,
+            PRD.replace(
+                "}]",
+                "},{\"id\": \"US-2\", \"title\": \"New: é\", \"passes\": false}]",
+            ),
+        ),
+    ] {
+        let p = Project::build().tasks(path, text).ready();
+        let first = if path == "prd.json" { "US-1" } else { "1" };
+        p.run(&["task", "add", "New: é", "--after", first])
+            .expect(0);
+        assert_eq!(p.read(path), after);
+        p.run(&["task", "add", "two\nlines"]).expect(3);
+        p.run(&["task", "add", "x", "--depends", "nobody"])
+            .expect(3);
+        assert_eq!(p.read(path), after);
+    }
+}
+
+#[test]
+fn a_task_under_a_running_agent_is_not_changed_by_hand() {
+    let p = Project::build().agent("tell on now; hang\n").ready();
+    p.fifo("on");
+    let live = p.start(&["run"]);
+    p.hear("on");
+    let before = p.read("PRD.md");
+    let ran = p.run(&["task", "done", "T1"]).expect(2);
+    assert!(
+        ran.stderr.contains(&live.pid().to_string()),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(p.read("PRD.md"), before);
+    live.signal(rustix::process::Signal::TERM);
+    live.wait();
 }

@@ -175,10 +175,14 @@ fn a_task_put_above_the_others_does_not_take_a_name_that_is_in_use() {
     let p = Project::build()
         .agent("n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\necho \"work $n\" >>work.txt\nif [ $n = 1 ]; then sed -i 's/^- \\[ \\] First/- [ ] Sneaked in\\n&/' PRD.md; fi\necho 'EXIT_SIGNAL: true'\n")
         .ready();
-    p.run(&["run"]).expect(0).says("T1 is another task now");
+    p.run(&["run"]).expect(0);
     assert_eq!(
         p.commits(),
-        ["ralph: T1 First thing", "ralph: T2 Second thing"]
+        [
+            "ralph: T1 First thing",
+            "ralph: T3 Sneaked in",
+            "ralph: T2 Second thing"
+        ]
     );
-    assert!(!p.read("PRD.md").contains("Sneaked"));
+    p.journal();
 }

@@ -9,10 +9,10 @@ use ralph_runner::audit::explain;
 use ralph_runner::{Error, Project};
 use serde_json::json;
 
-use crate::args::TaskArgs;
+use crate::args::ExplainArgs;
 use crate::out::Out;
 
-pub fn explain(dir: &Path, args: &TaskArgs, out: &Out) -> Result<ExitCode, Error> {
+pub fn explain(dir: &Path, args: &ExplainArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
     let e = explain::explain(&project, args.id.as_deref())?;
     let clean = |text: &str| one_line(&strip_escapes(text), 400);

@@ -13,6 +13,7 @@ pub mod schema;
 pub mod status;
 pub mod steer;
 pub mod supervise;
+pub mod task;
 pub mod trust;
 
 use ralph_plugins::{Host, HostOptions};

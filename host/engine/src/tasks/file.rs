@@ -153,6 +153,18 @@ impl TaskFile {
         })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes of the story at a position, braces included.
+    pub(super) fn story_range(&self, at: usize) -> Option<Range<usize>> {
+        match self.edits.get(at)? {
+            Edit::Story(story) => Some(story.range()),
+            Edit::Mark(_) => None,
+        }
+    }
+
     /// What the file is written in.
     pub fn format(&self) -> Format {
         self.format

@@ -36,7 +36,8 @@ pub struct Ids {
 /// position if nothing is remembered, else the next free number. What is remembered afterwards.
 ///
 /// An item is known again by its title; among equals, the order decides. Items with new titles
-/// between two that are known again keep the ids of those that stood there, if they are as many.
+/// between two that are known again keep the ids of those that stood there, if they are as many,
+/// or if they end the file.
 /// O(items).
 pub(super) fn assign(known: &Ids, tasks: &mut [Parsed]) -> Ids {
     let total = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
@@ -106,7 +107,8 @@ fn by_title(known: &Ids, keys: &[(usize, u64)]) -> Vec<Option<u32>> {
         .collect()
 }
 
-/// Runs of unknown titles take the numbers of as many forgotten ones between the same neighbours.
+/// Runs of unknown titles take the numbers of as many forgotten ones between the same neighbours;
+/// at the file's end, where people add, also if some follow them.
 fn between_neighbours(known: &Ids, numbers: &mut [Option<u32>]) {
     let used: HashSet<u32> = numbers.iter().flatten().copied().collect();
     let places: HashMap<u32, usize> = known
@@ -133,7 +135,8 @@ fn between_neighbours(known: &Ids, numbers: &mut [Option<u32>]) {
             Some(n) => places.get(&n).copied(),
         };
         if let (Some(from), Some(to)) = (before, after)
-            && to.checked_sub(from) == Some(end - at)
+            && let Some(count) = to.checked_sub(from)
+            && (count == end - at || (count < end - at && end == numbers.len()))
             && known.items[from..to].iter().all(|a| !used.contains(&a.0))
         {
             for (number, old) in numbers[at..end].iter_mut().zip(&known.items[from..to]) {

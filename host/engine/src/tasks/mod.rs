@@ -2,6 +2,7 @@
 //!
 //! - [`mod@file`]: [`TaskFile`], what the rest of the engine uses
 //! - [`select`]: which task is next, and why none is
+//! - [`add`]: a further task
 //! - [`error`]: what is wrong with a file, and where
 //! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in
 //! - `prd`, `story`, `json`: `prd.json`
@@ -42,6 +43,7 @@
 //! A mapping with `tasks`, a list of mappings with `id` and `title`; see `yaml`. Comments, quoting
 //! and layout survive: only the value that says a task's state is replaced, or one line added.
 
+pub mod add;
 mod checklist;
 mod decode;
 pub mod error;
@@ -61,6 +63,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub use add::NewTask;
 pub use error::TaskFileError;
 pub use file::{Entry, Format, TaskFile};
 pub use ids::Ids;

@@ -86,7 +86,7 @@ impl<'a> Marks<'a> {
     pub fn edit(&self, story: &Value, insert: Insert) -> StoryEdit {
         let range = |m: &Member| m.value.start..m.value.end;
         StoryEdit {
-            story: story.start,
+            story: story.start..story.end,
             passes: self.passes.map(|(m, on)| (range(m), on)),
             blocked: self.blocked.map(|(m, on)| (range(m), on)),
             status: self.status.map(|(m, state)| (range(m), state)),
@@ -119,7 +119,7 @@ fn word(member: &Member) -> Option<TaskState> {
 /// Where a story's state is written, and how a new field would have to look.
 #[derive(Debug, Clone)]
 pub(super) struct StoryEdit {
-    story: usize,
+    story: Range<usize>,
     passes: Option<(Range<usize>, bool)>,
     blocked: Option<(Range<usize>, bool)>,
     status: Option<(Range<usize>, TaskState)>,
@@ -128,11 +128,16 @@ pub(super) struct StoryEdit {
 }
 
 impl StoryEdit {
+    /// Bytes of the whole story.
+    pub fn range(&self) -> Range<usize> {
+        self.story.clone()
+    }
+
     /// What has to change so that the story is in `state`.
     pub fn patches(&self, bytes: &[u8], state: TaskState) -> Result<Vec<Patch>, Fault> {
         if state == TaskState::InProgress && self.status.is_none() {
             return Err(Fault::new(
-                self.story,
+                self.story.start,
                 "a story without `status` cannot be marked as in progress",
             ));
         }

@@ -46,6 +46,10 @@ fn a_new_title_between_the_same_neighbours_is_the_same_task() {
         after(&[&["a", "b", "c"], &["a", "B, but better", "c"]]),
         ["T1=a", "T2=B, but better", "T3=c"]
     );
+    assert_eq!(
+        after(&[&["a", "b"], &["a", "B, but better", "added"]]),
+        ["T1=a", "T2=B, but better", "T3=added"]
+    );
     // Which of the two is the old one can't be told.
     assert_eq!(
         after(&[&["a", "b", "c"], &["a", "x", "y", "c"]]),

@@ -1,6 +1,7 @@
 //! Tests of the task files, by subject.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod add;
 mod errors;
 mod ids;
 mod json;
