@@ -7,7 +7,6 @@
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
 //! - [`preview`]: what a run would do
 //! - [`tasks`]: what a person does with tasks beside a run
-//! - [`bus`], [`control`]: views, and wishes to stop
 
 mod agent;
 mod ask;
