@@ -118,6 +118,7 @@ impl Current {
                 *slot = Some(verdict.clone());
                 self.usage = self.usage.plus(*usage);
             }
+            Fact::Asked { usage } => self.usage = self.usage.plus(*usage),
             Fact::WorkspaceMoved => {
                 if self.committed.is_some() {
                     return Err("the work is committed");

@@ -254,6 +254,7 @@ impl State {
                     }
                     Fact::ResumeAsked => {
                         run.pause = None;
+                        self.pace.ticking = false;
                         // The task file may have changed meanwhile: it is asked again.
                         run.selected = None;
                     }
@@ -377,6 +378,9 @@ impl State {
             Some(AgentOutcome::Limited { .. })
         );
         run.iterations += u32::from(!c.cut_off && !limited);
+        if limited {
+            self.pace.starts.pop();
+        }
         run.end = end;
         Ok(())
     }

@@ -309,6 +309,11 @@ pub enum Fact {
         /// How long it took.
         millis: u64,
     },
+    /// Judge or reviewer was asked, and has not ruled: what it cost.
+    Asked {
+        /// Tokens and money.
+        usage: Usage,
+    },
     /// Judge or reviewer ruled, or could not.
     Answered {
         /// Which of the two.

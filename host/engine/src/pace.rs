@@ -243,7 +243,11 @@ impl State {
                     self.pace.hold = Some(agent.clone());
                 }
             }
-            Fact::Waiting { until, why } => self.pace.waiting = Some((*until, why.clone())),
+            Fact::Waiting { until, why } => {
+                // What passes until the clock is told again is no time at work.
+                self.pace.ticking = false;
+                self.pace.waiting = Some((*until, why.clone()));
+            }
             _ => {}
         }
     }
@@ -270,14 +274,38 @@ fn micros(cost: Option<f64>) -> u64 {
     }
 }
 
-/// FNV-1a over what was said, without digits: times and counts differ, the failure doesn't.
+/// FNV-1a over what was said, without words that hold a digit: times, counts, hashes
+/// and the names of temporary files differ, the failure doesn't.
 fn mark(reason: &str, notes: &[Note]) -> u64 {
     let texts = std::iter::once(reason).chain(notes.iter().map(|n| n.text.as_str()));
+    let words = texts.flat_map(|text| text.split(|c: char| !c.is_alphanumeric()));
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in texts.flat_map(str::bytes) {
-        if !byte.is_ascii_digit() {
+    for word in words.filter(|w| !w.contains(|c: char| c.is_ascii_digit())) {
+        for byte in word.bytes().chain([b' ']) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_failure_is_known_by_its_words() {
+        let note = |text: &str| {
+            vec![Note {
+                from: "gate".into(),
+                text: text.into(),
+            }]
+        };
+        let of = |text: &str| mark("gate failed: tests", &note(text));
+        let first = of("assertion failed at /tmp/x7Fa2/a.rs:12, 3.4s, deadbeef01");
+        assert_eq!(
+            first,
+            of("assertion failed at /tmp/q9Zb/a.rs:17, 5.1s, 00c0ffee")
+        );
+        assert_ne!(first, of("another assertion failed"));
+    }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use ralph_engine::fact::{Claim, EndReason, IterationResult, Phase, Rules};
+use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::{AgentOutcome, GateResult, Status, Task, TaskState, Usage, Verdict};
 use ralph_engine::{Effect, Fact, State};
 
@@ -29,6 +30,7 @@ struct World {
     /// Calls by (iteration, what).
     calls: BTreeMap<(u32, String), u32>,
     wild: Option<Dice>,
+    rules: Rules,
     starts: u32,
 }
 
@@ -54,6 +56,33 @@ fn rules() -> Rules {
     }
 }
 
+/// Budgets and limits of every kind, or none.
+fn some_rules(dice: &mut Dice) -> Rules {
+    let mut maybe = |low: u64, span: u64| (dice.roll(3) == 0).then(|| low + dice.roll(span));
+    let budget = Budget {
+        seconds: maybe(60, 2_000),
+        tokens: maybe(3, 30),
+        cost_micros: None,
+        per_hour: maybe(1, 5).map(|n| n as u32),
+        repeats: maybe(1, 4).unwrap_or(0) as u32,
+    };
+    let agents = match maybe(0, 2) {
+        None => vec![],
+        Some(0) => vec!["sim".into()],
+        Some(_) => vec!["sim".into(), "second".into()],
+    };
+    let limits = Limits {
+        agents,
+        wait: maybe(0, 1).is_none(),
+        max_wait: maybe(10, 90_000).unwrap_or(90_000),
+    };
+    Rules {
+        budget,
+        limits,
+        ..rules()
+    }
+}
+
 fn pass() -> Verdict {
     Verdict {
         status: Status::Pass,
@@ -73,6 +102,7 @@ impl World {
             commits: Vec::new(),
             calls: BTreeMap::new(),
             wild,
+            rules: rules(),
             starts: 0,
         }
     }
@@ -110,7 +140,7 @@ impl World {
             Fact::RunStarted {
                 run,
                 agent: "sim".into(),
-                rules: rules(),
+                rules: self.rules.clone(),
                 target: None,
             },
         );
@@ -151,12 +181,19 @@ impl World {
             .map(|c| c.task.id.clone())
             .unwrap_or_default();
         match effect {
-            Effect::Wait { until, .. } => vec![Fact::Clock { now: *until }],
+            Effect::Wait { until, why } => vec![
+                Fact::Waiting {
+                    until: *until,
+                    why: why.clone(),
+                },
+                Fact::Clock { now: *until },
+            ],
             Effect::Idle | Effect::Await => panic!("idle in a run"),
             Effect::Select { .. } => {
                 let done = self.tasks.iter().filter(|t| t.1 == TaskState::Done).count() as u32;
                 let total = self.tasks.len() as u32;
-                vec![match self.tasks.iter().find(|t| t.1 == TaskState::Open) {
+                let now = state.pace.now.max(1_000) + self.wild.as_mut().map_or(0, |d| d.roll(60));
+                let choice = match self.tasks.iter().find(|t| t.1 == TaskState::Open) {
                     Some(t) => Fact::Selected {
                         task: Task {
                             id: t.0.clone(),
@@ -175,7 +212,8 @@ impl World {
                             .map(|t| (t.0.clone(), "blocked".into()))
                             .collect(),
                     },
-                }]
+                };
+                vec![Fact::Clock { now }, choice]
             }
             Effect::Pause => vec![Fact::ResumeAsked],
             Effect::Prepare => {
@@ -225,14 +263,29 @@ impl World {
                     input_tokens: 1,
                     ..Usage::default()
                 };
-                vec![Fact::AgentEnded {
+                let limit =
+                    matches!(outcome, AgentOutcome::Limited { .. }).then(|| Fact::LimitMet {
+                        agent: state.current.as_ref().unwrap().agent.clone(),
+                        until: state.pace.now
+                            + 60
+                            + self.wild.as_mut().map_or(0, |d| d.roll(100_000)),
+                        message: "x".into(),
+                        resets_at: None,
+                        asking: false,
+                    });
+                let ended = Fact::AgentEnded {
                     outcome,
                     usage,
                     claim,
                     code: Some(0),
                     plugin: String::new(),
                     millis: 1,
-                }]
+                };
+                let now = state.pace.now + 30;
+                let mut facts = vec![ended];
+                facts.extend(limit);
+                facts.push(Fact::Clock { now });
+                facts
             }
             Effect::ReadChanges => {
                 let base = current.unwrap().prepared.unwrap().base.as_u64().unwrap();
@@ -332,6 +385,42 @@ fn check(before: &State, after: &State, fact: &Fact) {
         after.usage.input_tokens >= before.usage.input_tokens,
         "usage never runs backwards"
     );
+    if let (Some(a), Some(b)) = (&before.run, &after.run)
+        && a.id == b.id
+    {
+        assert!(b.elapsed >= a.elapsed, "time at work runs backwards");
+        assert!(b.usage.input_tokens >= a.usage.input_tokens);
+    }
+    if let (
+        Fact::Started {
+            phase: Phase::Prepare,
+        },
+        Some(run),
+        None,
+    ) = (fact, &before.run, &before.current)
+    {
+        let budget = &run.rules.budget;
+        let hour = |at: &&u64| **at + 3_600 > after.pace.now;
+        let begun = after.pace.starts.iter().filter(hour).count();
+        assert!(
+            budget.per_hour.is_none_or(|n| begun <= n as usize),
+            "{begun} iterations within an hour"
+        );
+        assert!(
+            budget.seconds.is_none_or(|s| run.elapsed < s),
+            "out of time"
+        );
+        assert!(
+            budget.tokens.is_none_or(|t| run.usage.input_tokens < t),
+            "out of tokens"
+        );
+        let agent = &after.current.as_ref().unwrap().agent;
+        let met = before.pace.limits.get(agent);
+        assert!(
+            met.is_none_or(|m| m.until <= before.pace.now),
+            "{agent} works in spite of its limit"
+        );
+    }
     if let Fact::IterationEnded {
         result: IterationResult::Accepted,
         ..
@@ -424,6 +513,7 @@ fn ten_thousand_random_runs_end_and_keep_every_promise() {
         let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let tasks = 1 + dice.roll(4) as usize;
         let mut world = World::new(tasks, Some(dice.clone()));
+        world.rules = some_rules(&mut dice);
         let mut state = world.begin();
         let mut ended = None;
         for _ in 0..4_000 {

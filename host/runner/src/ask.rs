@@ -43,8 +43,8 @@ pub struct Question<'a> {
 pub enum Answer {
     /// A verdict; `Fail` when two answers in a row could not be read.
     Verdict(Verdict, Usage),
-    /// The run has to end.
-    End(EndReason),
+    /// The run has to end, or to wait.
+    End(EndReason, Usage),
     /// It was told to stop.
     Interrupted,
 }
@@ -107,10 +107,13 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
         let text = match done.outcome {
             AgentOutcome::Finished { text } => text,
             AgentOutcome::Limited { message, resets_at } => {
-                return Ok(Answer::End(EndReason::Limited { message, resets_at }));
+                return Ok(Answer::End(
+                    EndReason::Limited { message, resets_at },
+                    usage,
+                ));
             }
             AgentOutcome::Unauthenticated { message } => {
-                return Ok(Answer::End(EndReason::Unauthenticated { message }));
+                return Ok(Answer::End(EndReason::Unauthenticated { message }, usage));
             }
             AgentOutcome::Interrupted if q.stopping.forced() => return Ok(Answer::Interrupted),
             AgentOutcome::Interrupted => {

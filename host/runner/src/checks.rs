@@ -117,7 +117,7 @@ impl Loop {
         sees
     }
 
-    pub(crate) async fn ask(&mut self, role: Role) -> Result<Option<Fact>, Error> {
+    pub(crate) async fn ask(&mut self, role: Role) -> Result<Vec<Fact>, Error> {
         let began = Instant::now();
         let looked = self.looked().await?;
         let places = self.places()?;
@@ -159,20 +159,24 @@ impl Loop {
             stopping: &self.stopping,
         })
         .await?;
+        let spent = |usage| Fact::Asked { usage };
         Ok(match answer {
-            Answer::Verdict(verdict, usage) => Some(Fact::Answered {
+            Answer::Verdict(verdict, usage) => vec![Fact::Answered {
                 role,
                 verdict,
                 plugin: asker.judge.plugin.digest().to_owned(),
                 usage,
                 millis: began.elapsed().as_millis() as u64,
-            }),
-            Answer::End(EndReason::Limited { message, resets_at }) if self.s.rules.limits.wait => {
+            }],
+            Answer::End(EndReason::Limited { message, resets_at }, usage)
+                if self.s.rules.limits.wait =>
+            {
                 let outcome = AgentOutcome::Limited { message, resets_at };
-                self.limit_met(&asker.agent.name, &outcome, true)
+                let limit = self.limit_met(&asker.agent.name, &outcome, true);
+                std::iter::once(spent(usage)).chain(limit).collect()
             }
-            Answer::End(end) => Some(Fact::Faulted { end }),
-            Answer::Interrupted => None,
+            Answer::End(end, usage) => vec![spent(usage), Fact::Faulted { end }],
+            Answer::Interrupted => Vec::new(),
         })
     }
 }

@@ -54,10 +54,14 @@ impl Fleet {
     pub(crate) async fn step(&mut self, l: &mut Loop, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
-            Effect::Select { target } => match l.select(target.as_deref())? {
-                Fact::NothingSelectable { .. } if !self.at_work.is_empty() => self.wait(l).await,
-                fact => l.record_all(vec![clock::fact(), fact]),
-            },
+            Effect::Select { target } => {
+                let facts = l.select(target.as_deref())?;
+                let nothing = matches!(facts.last(), Some(Fact::NothingSelectable { .. }));
+                if nothing && !self.at_work.is_empty() {
+                    return self.wait(l).await;
+                }
+                l.record_all(facts)
+            }
             Effect::Prepare if l.state.current.is_none() => self.claim(l).await,
             Effect::Await => self.wait(l).await,
             // An iteration that a run without workers had begun.

@@ -58,13 +58,21 @@ impl Loop {
             .unwrap_or_default()
     }
 
-    pub(crate) fn select(&mut self, target: Option<&str>) -> Result<Fact, Error> {
+    /// Ids that are new, what time it is, and what was chosen; the last is the choice.
+    pub(crate) fn select(&self, target: Option<&str>) -> Result<Vec<Fact>, Error> {
         let (path, _, file) = self.s.project.tasks(&self.state.ids)?;
+        let mut facts = Vec::new();
         if *file.ids() != *self.state.ids {
             let ids = file.ids().clone();
-            self.record(Fact::IdsAssigned { ids })?;
+            facts.push(Fact::IdsAssigned { ids });
         }
-        let (done, total) = counts(&file);
+        facts.push(clock::fact());
+        facts.push(self.choice(&path, &file, target)?);
+        Ok(facts)
+    }
+
+    fn choice(&self, path: &str, file: &TaskFile, target: Option<&str>) -> Result<Fact, Error> {
+        let (done, total) = counts(file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
         let claimed = self.state.run.as_ref().map(|r| &r.claimed);
         let taken = |id: &str| claimed.is_some_and(|c| c.contains_key(id));
@@ -190,7 +198,10 @@ impl Loop {
             plugin: agent.bound.plugin.digest().to_owned(),
             millis: done.millis,
         };
-        Ok(std::iter::once(ended).chain(limit).collect())
+        let mut facts = vec![ended];
+        facts.extend(limit);
+        facts.push(clock::fact());
+        Ok(facts)
     }
 
     pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {
@@ -370,7 +381,10 @@ impl Loop {
             reason: ruling.reason.clone(),
             progress: accepted || moved,
         };
-        Ok((vec![Fact::Recorded { files }, ended], accepted))
+        Ok((
+            vec![clock::fact(), Fact::Recorded { files }, ended],
+            accepted,
+        ))
     }
 }
 

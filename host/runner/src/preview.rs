@@ -86,10 +86,12 @@ pub fn preview(setup: Setup) -> Result<Preview, Error> {
     };
     if !seen.taken_up {
         let target = l.s.target.clone();
-        match l.select(target.as_deref())? {
-            fact @ Fact::Selected { .. } => begin(&mut l, fact)?,
-            Fact::NothingSelectable { open, .. } => seen.open = open,
-            _ => {}
+        for fact in l.select(target.as_deref())? {
+            match fact {
+                fact @ Fact::Selected { .. } => begin(&mut l, fact)?,
+                Fact::NothingSelectable { open, .. } => seen.open = open,
+                fact => apply(&mut l, &fact)?,
+            }
         }
     }
     if let Some(c) = l.state.current.clone() {

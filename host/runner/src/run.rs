@@ -333,11 +333,12 @@ impl Loop {
                 if self.stopping.asked().is_some() {
                     return Ok(());
                 }
-                let fact = self.select(target.as_deref())?;
-                self.record_all(vec![clock::fact(), fact])
+                let facts = self.select(target.as_deref())?;
+                self.record_all(facts)
             }
             Effect::Wait { until, why } => self.wait(until, why).await,
             Effect::Pause => {
+                self.record(clock::fact())?;
                 self.sync()?;
                 tokio::select! {
                     () = self.desk.resumed() => {}
@@ -365,10 +366,8 @@ impl Loop {
             }
             Effect::RunGates(names) => self.run_gates(names).await,
             Effect::Ask(role) => {
-                let Some(fact) = self.ask(role).await? else {
-                    return Ok(());
-                };
-                self.record(fact)?;
+                let facts = self.ask(role).await?;
+                self.record_all(facts)?;
                 self.sync()
             }
             Effect::Mark(to) => {

@@ -52,7 +52,7 @@ impl Loop {
     pub(crate) async fn wait(&mut self, until: u64, why: Waiting) -> Result<(), Error> {
         let known = self.state.pace.waiting.as_ref();
         if known.is_none_or(|(u, w)| *u != until || *w != why) {
-            self.record(Fact::Waiting { until, why })?;
+            self.record_all(vec![clock::fact(), Fact::Waiting { until, why }])?;
             self.sync()?;
         }
         let left = Duration::from_secs(until).saturating_sub(since_1970());
