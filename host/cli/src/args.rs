@@ -73,6 +73,8 @@ pub enum Command {
     Ps,
     /// Look at tasks, and change them while no run is on
     Task(TaskArgs),
+    /// Write the tasks of one file into another of another form; never overwrites
+    Convert(ConvertArgs),
     /// Look at components
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
@@ -111,6 +113,7 @@ impl Command {
             Command::Inject(_) => "inject",
             Command::Ps => "ps",
             Command::Task(_) => "task",
+            Command::Convert(_) => "convert",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
@@ -232,6 +235,14 @@ pub struct StopArgs {
 pub struct InjectArgs {
     /// What the next attempt should know; `-` reads it from standard input
     pub text: String,
+}
+
+#[derive(ClapArgs)]
+pub struct ConvertArgs {
+    /// A task file, relative to the project's root
+    pub from: String,
+    /// The file to write; its ending says in which form: .md, .json, .yaml, .yml
+    pub to: String,
 }
 
 #[derive(ClapArgs)]

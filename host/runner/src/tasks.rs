@@ -202,3 +202,29 @@ impl Edit {
         Ok(())
     }
 }
+
+/// Writes the tasks of `from` into `to`, which must not be there; what `to` doesn't hold.
+/// Ids that a run remembers hold for the project's own task file.
+///
+/// # Errors
+/// `from` can't be read, `to` is there already, or can't hold the tasks.
+pub fn convert(project: &Project, from: &str, to: &str) -> Result<Vec<String>, Error> {
+    const MAX: u64 = 64 << 20;
+    let ws = &project.ws;
+    let bytes = ws
+        .read(from, MAX)?
+        .ok_or_else(|| Error::Usage(format!("there is no file {from}")))?;
+    if ws.exists(to) {
+        return Err(Error::Usage(format!(
+            "{to} is there already; nothing was written"
+        )));
+    }
+    let known = if project.task_path().is_ok_and(|path| path == from) {
+        status::state(project)?.ids
+    } else {
+        Default::default()
+    };
+    let converted = TaskFile::parse_known(from, &bytes, &known)?.convert(to)?;
+    ws.write(to, &converted.bytes)?;
+    Ok(converted.lost)
+}

@@ -187,3 +187,24 @@ fn a_task_under_a_running_agent_is_not_changed_by_hand() {
     live.signal(rustix::process::Signal::TERM);
     live.wait();
 }
+
+#[test]
+fn a_task_file_is_converted_and_worked_through_in_its_new_form() {
+    let p = Project::build().ready();
+    p.run(&["convert", "PRD.md", "tasks.yaml"]).expect(0);
+    p.run(&["convert", "PRD.md", "tasks.yaml"])
+        .expect(3)
+        .says("is there already");
+    p.run(&["convert", "nope.md", "x.json"])
+        .expect(3)
+        .says("nope.md");
+    p.run(&["convert", "PRD.md", "../x.json"]).expect(2);
+    std::fs::remove_file(p.root().join("PRD.md")).unwrap();
+    let toml = p.read("ralph.toml") + "\n[files]\ntasks = \"tasks.yaml\"\n";
+    p.write("ralph.toml", toml);
+    p.commit_all("yaml");
+    p.trust();
+    p.run(&["run"]).expect(0);
+    let yaml = p.read("tasks.yaml");
+    assert_eq!(yaml.matches("completed: true").count(), 2, "{yaml}");
+}

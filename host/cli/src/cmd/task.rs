@@ -10,7 +10,7 @@ use ralph_engine::types::TaskState;
 use ralph_runner::tasks::{self, Change, Shown};
 use ralph_runner::{Error, Project};
 
-use crate::args::{TaskArgs, TaskCommand};
+use crate::args::{ConvertArgs, TaskArgs, TaskCommand};
 use crate::out::Out;
 
 pub fn task(dir: &Path, args: TaskArgs, out: &Out) -> Result<ExitCode, Error> {
@@ -93,4 +93,18 @@ fn word(state: TaskState) -> (&'static str, AnsiColor) {
         TaskState::Blocked => ("blocked", AnsiColor::Red),
         TaskState::Done => ("done", AnsiColor::Green),
     }
+}
+
+/// `ralph convert`
+pub fn convert(dir: &Path, args: &ConvertArgs, out: &Out) -> Result<ExitCode, Error> {
+    let project = Project::open(dir)?;
+    let lost = tasks::convert(&project, &args.from, &args.to)?;
+    for line in &lost {
+        out.text(format!("not in {}: {line}", args.to));
+    }
+    out.text(format!("wrote {}", args.to));
+    Ok(out.done(
+        0,
+        &serde_json::json!({ "from": args.from, "to": args.to, "lost": lost }),
+    ))
 }

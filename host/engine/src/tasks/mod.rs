@@ -2,7 +2,7 @@
 //!
 //! - [`mod@file`]: [`TaskFile`], what the rest of the engine uses
 //! - [`select`]: which task is next, and why none is
-//! - [`add`]: a further task
+//! - [`add`]: a further task; [`convert`]: the same tasks in another form
 //! - [`error`]: what is wrong with a file, and where
 //! - `markdown`, `raw`, `section`, `item`, `checklist`: checklists, from the outside in
 //! - `prd`, `story`, `json`: `prd.json`
@@ -45,6 +45,7 @@
 
 pub mod add;
 mod checklist;
+pub mod convert;
 mod decode;
 pub mod error;
 pub mod file;
