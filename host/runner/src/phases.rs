@@ -225,8 +225,14 @@ impl Loop {
         let fact = Fact::ChangesSeen {
             now: serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
             tree: now.tree.clone(),
-            files: u32::try_from(changes.files.iter().filter(|f| is_work(&f.path)).count())
-                .unwrap_or(u32::MAX),
+            files: u32::try_from(
+                changes
+                    .files
+                    .iter()
+                    .filter(|f| self.is_work(&f.path))
+                    .count(),
+            )
+            .unwrap_or(u32::MAX),
             file_state: claimed.state,
             problems: claimed.problems,
             tampered: changes
@@ -243,6 +249,14 @@ impl Loop {
             files,
         }));
         Ok(fact)
+    }
+
+    /// Ralph's own records, the progress file wherever it is, are nobody's work; gates
+    /// see changes to them all the same.
+    fn is_work(&self, path: &str) -> bool {
+        !path.starts_with(".ralph/")
+            && !path.starts_with(".git/")
+            && path != self.s.project.config.files.progress
     }
 
     /// What the iteration changed; looked at again after a resume.
@@ -386,11 +400,6 @@ impl Loop {
             accepted,
         ))
     }
-}
-
-/// Ralph's own records are nobody's work; gates see changes to them all the same.
-fn is_work(path: &str) -> bool {
-    !path.starts_with(".ralph/") && !path.starts_with(".git/")
 }
 
 /// Does this file decide what runs here, and can only the agent have changed it?

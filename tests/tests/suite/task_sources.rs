@@ -208,3 +208,16 @@ fn a_task_file_is_converted_and_worked_through_in_its_new_form() {
     let yaml = p.read("tasks.yaml");
     assert_eq!(yaml.matches("completed: true").count(), 2, "{yaml}");
 }
+
+/// The line that ralph itself writes after a rejected attempt is none of the next attempt's work.
+#[test]
+fn the_progress_file_is_nobodys_work_wherever_it_is() {
+    let p = Project::build()
+        .agent("cat >/dev/null\nif [ $(count agent) = 1 ]; then echo x >work.txt; else rm -f work.txt; fi\necho 'EXIT_SIGNAL: true'\n")
+        .gate("g", "exit 1\n")
+        .in_loop("max_attempts = 2\nmax_iterations = 2")
+        .toml("[files]\nprogress = \"PROGRESS.md\"")
+        .ready();
+    p.run(&["run"]).expect(1).says("nothing had changed");
+    assert!(p.read("PROGRESS.md").contains("gate failed"));
+}
