@@ -86,27 +86,14 @@ pub fn fold(ws: &Workspace, from: Option<(Checkpoint, State)>) -> Result<Folded,
     fold_from(file, Checkpoint::default(), State::default())
 }
 
-/// Shows every line to `see`, without checking the chain. An unfinished last line is left out.
+/// Shows every line to `see`, the chain checked. An unfinished last line is left out.
 pub fn each(ws: &Workspace, mut see: impl FnMut(Line)) -> Result<(), Error> {
-    let Some(file) = open_read(ws)? else {
-        return Ok(());
-    };
-    let mut reader = BufReader::new(file);
-    let mut number = 0;
-    loop {
-        let mut line = Vec::new();
-        let read = (&mut reader)
-            .take(LINE_MAX)
-            .read_until(b'\n', &mut line)
-            .map_err(|e| Error::io(PATH, e))?;
-        number += 1;
-        if read == 0 || line.pop() != Some(b'\n') {
-            return Ok(());
+    if let Some(mut lines) = Lines::open(ws)? {
+        while let Some(line) = lines.next()? {
+            see(line);
         }
-        let parsed = serde_json::from_slice(&line)
-            .map_err(|e| damaged(number, &format!("it can't be read: {e}")))?;
-        see(parsed);
     }
+    Ok(())
 }
 
 fn open_read(ws: &Workspace) -> Result<Option<File>, Error> {
