@@ -108,6 +108,11 @@ impl Live {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
+    /// Kills it, if it lives still.
+    pub fn kill(&self) {
+        let _ = kill_process(self.pid, Signal::KILL);
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid, signal).expect("it lives");

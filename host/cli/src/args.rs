@@ -138,6 +138,9 @@ pub struct StepArgs {
     /// Only this task
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
+    /// Lay these settings over the rest: speed, quality, exploration, or a name from `[modes]`
+    #[arg(long, value_name = "NAME")]
+    pub mode: Option<String>,
     /// Commit nothing
     #[arg(long)]
     pub no_commit: bool,
@@ -205,6 +208,12 @@ pub struct PromptArgs {
     /// The agent that would work, instead of `[loop] agent`
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// The mode, instead of `[loop] mode`
+    #[arg(long, value_name = "NAME")]
+    pub mode: Option<String>,
+    /// List the variables of a template ([files] template)
+    #[arg(long, conflicts_with_all = ["id", "agent", "mode"])]
+    pub variables: bool,
 }
 
 #[derive(ClapArgs)]

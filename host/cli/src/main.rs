@@ -88,7 +88,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        Err(e) => out.fail(e.exit_code(), &e.to_string()),
+        Err(e) => out.fail(e.exit_code(), &e.with_advice()),
     }
 }
 

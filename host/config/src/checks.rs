@@ -38,9 +38,23 @@ impl Checks<'_> {
         for (i, name) in config.run.fallback.iter().enumerate() {
             self.agent_name(&["loop", "fallback", &i.to_string()], name);
         }
+        if let Some(mode) = &config.run.mode {
+            let known = config.mode_names();
+            self.known(&["loop", "mode"], "mode", mode, known);
+        }
+        for (name, mode) in &config.modes {
+            self.name(&["modes", name], name);
+            self.mode(name, mode);
+        }
         self.budget();
+        self.claims();
         let files = &config.files;
-        let optional = [("tasks", &files.tasks), ("prompt", &files.prompt)];
+        let optional = [
+            ("tasks", &files.tasks),
+            ("prompt", &files.prompt),
+            ("template", &files.template),
+            ("specs", &files.specs),
+        ];
         let optional = optional
             .iter()
             .filter_map(|(key, path)| Some((*key, path.as_ref()?)));
@@ -261,7 +275,7 @@ impl Checks<'_> {
         }
     }
 
-    fn agent_name(&mut self, at: &[&str], name: &str) {
+    pub(crate) fn agent_name(&mut self, at: &[&str], name: &str) {
         let known = self
             .config
             .agents
@@ -313,7 +327,7 @@ impl Checks<'_> {
         }
     }
 
-    fn path(&mut self, at: &[&str], path: &str) {
+    pub(crate) fn path(&mut self, at: &[&str], path: &str) {
         if let Some(message) = paths::problem(path) {
             self.error(at, message, None);
         }
@@ -358,7 +372,7 @@ impl Checks<'_> {
         }
     }
 
-    fn positive(&mut self, at: &[&str], span: Span) {
+    pub(crate) fn positive(&mut self, at: &[&str], span: Span) {
         if span.get().is_zero() {
             let key = at.last().copied().unwrap_or_default();
             self.error(at, format!("`{key}` should be more than nothing"), None);

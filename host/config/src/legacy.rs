@@ -74,7 +74,6 @@ pub(crate) const TABLES: &[&str] = &[
     "repo_prompt",
     "authorization",
     "adaptive_timeout",
-    "prompt",
     "watch",
     "supervisor",
     "state",
@@ -93,7 +92,6 @@ pub(crate) const TABLES: &[&str] = &[
 use Becomes::{Agent, AgentTimeout, Bytes, Gates, Key, Nothing, ReviewPrompt, Seconds, Template};
 use Shape::{Any, Bool, Int, Number, Text, Texts, Word};
 
-const MODES: Shape = Word(&["speed", "quality", "exploration"]);
 const COUNT: Shape = Int(0, i64::MAX);
 
 /// The table.
@@ -105,13 +103,12 @@ pub(crate) const KEYS: &[Old] = &[
     old("loop.rate_limit_per_hour", &[], Int(0, 1000), Key("budget.iterations_per_hour")),
     dead("loop.skip_blocked_tasks", Bool),
     dead("loop.batch_enabled", Bool),
-    dead("loop.mode", MODES),
-    dead("loop.modes.*.max_iterations", Int(1, 1000)),
-    dead("loop.modes.*.no_progress_limit", Int(1, 100)),
+    old("loop.modes.*.max_iterations", &[], Int(1, 1000), Key("modes.*.max_iterations")),
+    old("loop.modes.*.no_progress_limit", &[], Int(1, 100), Key("modes.*.no_progress_limit")),
     dead("loop.modes.*.rate_limit_per_hour", Int(0, 1000)),
-    dead("loop.modes.*.sleep_seconds_between_iters", Int(0, 3600)),
-    dead("loop.modes.*.runner_timeout_seconds", Int(1, 86_400)),
-    dead("loop.modes.*.max_attempts_per_task", Int(1, 100)),
+    old("loop.modes.*.sleep_seconds_between_iters", &[], Int(0, 3600), Seconds("modes.*.sleep")),
+    old("loop.modes.*.runner_timeout_seconds", &[], Int(1, 86_400), Seconds("modes.*.timeout")),
+    old("loop.modes.*.max_attempts_per_task", &[], Int(1, 100), Key("modes.*.max_attempts")),
     dead("loop.modes.*.skip_blocked_tasks", Bool),
     dead("loop.modes.*.batch_enabled", Bool),
     dead("loop.adaptive.enabled", Bool),
@@ -125,7 +122,7 @@ pub(crate) const KEYS: &[Old] = &[
     dead("files.prompt_exploration", Text),
     dead("files.plan", Text),
     dead("files.judge", Text),
-    old("files.specs_dir", &["files.specsDir"], Text, Nothing),
+    old("files.specs_dir", &["files.specsDir"], Text, Key("files.specs")),
 
     old("runners.*.argv", &[], Texts, Agent),
 
@@ -219,13 +216,13 @@ pub(crate) const KEYS: &[Old] = &[
 
     dead("prompt.enable_limits", Bool),
     dead("prompt.max_specs_files", COUNT),
-    dead("prompt.max_specs_chars", COUNT),
+    old("prompt.max_specs_chars", &[], COUNT, Bytes("prompt.specs_max")),
     dead("prompt.max_single_spec_chars", COUNT),
     dead("prompt.truncate_long_specs", Bool),
     dead("prompt.specs_inclusion_order", Word(&["sorted", "recency"])),
     dead("prompt.context_total_budget", Int(10_000, 200_000)),
     dead("prompt.context_progress_max_lines", Int(10, 1000)),
-    dead("prompt.context_progress_max_chars", Int(1000, i64::MAX)),
+    old("prompt.context_progress_max_chars", &[], Int(1000, i64::MAX), Bytes("prompt.progress_max")),
     dead("prompt.context_prune_on_build", Bool),
     dead("prompt.context_archive_old_entries", Bool),
     dead("prompt.context_archive_dir", Text),

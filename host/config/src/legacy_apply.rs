@@ -88,7 +88,13 @@ impl Pass<'_> {
                 hint: None,
             });
         }
-        let path = |new: &str| new.split('.').map(str::to_owned).collect::<Vec<_>>();
+        // A `*` stands for the same name on both sides.
+        let star = old.path.split('.').position(|s| s == "*");
+        let named = star.and_then(|i| full.get(i)).map_or("*", String::as_str);
+        let path = |new: &str| {
+            let steps = new.split('.').map(|s| if s == "*" { named } else { s });
+            steps.map(str::to_owned).collect::<Vec<_>>()
+        };
         let at = node.at;
         let number = if let Value::Integer(i) = node.value {
             i

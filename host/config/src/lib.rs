@@ -1,6 +1,6 @@
 //! `ralph.toml`: types, strict parsing, schema, trust listing. Pure: no file is read here.
 //!
-//! - [`types`], [`units`]: what can be said, with its defaults
+//! - [`types`], [`prompting`], [`units`]: what can be said, with its defaults
 //! - [`load()`]: texts to a [`Config`], or everything that is wrong with them
 //! - [`error`]: what is wrong, and where; [`origins`]: where a value was written
 //! - [`builtins`]: names that need no table; [`resolve`]: which plugin an agent is driven by
@@ -15,6 +15,7 @@
 pub mod builtins;
 mod checks;
 mod checks_git;
+mod checks_prompt;
 pub mod error;
 mod legacy;
 mod legacy_apply;
@@ -24,6 +25,7 @@ pub mod needs;
 pub mod origins;
 mod paths;
 pub mod powers;
+pub mod prompting;
 pub mod resolve;
 pub mod schema;
 mod show;

@@ -6,7 +6,8 @@ use crate::load::Loaded;
 /// Asks `exists` about every file the configuration names (paths relative to the project's root)
 /// and reports those that aren't there, each at its place in the configuration.
 ///
-/// Asked about are `files.tasks`, `files.prompt`, the prompts of a judge and a review that are
+/// Asked about are `files.tasks`, `files.prompt`, `files.template`, `files.specs`, the prompts of
+/// modes, the prompts of a judge and a review that are
 /// enabled, and the sources of plugins. The other `files` may come into being later.
 pub fn missing_files(loaded: &Loaded, exists: &dyn Fn(&str) -> bool) -> Option<ConfigError> {
     let config = &loaded.config;
@@ -14,12 +15,18 @@ pub fn missing_files(loaded: &Loaded, exists: &dyn Fn(&str) -> bool) -> Option<C
     for (key, path) in [
         ("tasks", &config.files.tasks),
         ("prompt", &config.files.prompt),
+        ("template", &config.files.template),
+        ("specs", &config.files.specs),
     ] {
         named.extend(path.as_deref().map(|p| (vec!["files", key], p)));
     }
     for (table, judge) in [("judge", &config.judge), ("review", &config.review)] {
         let path = judge.prompt.as_deref().filter(|_| judge.enabled);
         named.extend(path.map(|p| (vec![table, "prompt"], p)));
+    }
+    for (name, mode) in &config.modes {
+        let path = mode.prompt.as_deref();
+        named.extend(path.map(|p| (vec!["modes", name.as_str(), "prompt"], p)));
     }
     for (name, plugin) in config.plugins.iter().filter(|(_, p)| p.builtin().is_none()) {
         named.push((vec!["plugins", name, "source"], &plugin.source));

@@ -34,6 +34,18 @@ pub fn powers(config: &Config) -> Vec<Power> {
             plugin_of(config, name),
         );
     }
+    for (name, mode) in &config.modes {
+        if let Some(agent) = &mode.agent {
+            list.add(
+                format!(
+                    "agent {} works in mode {}",
+                    show::name(agent),
+                    show::name(name)
+                ),
+                plugin_of(config, agent),
+            );
+        }
+    }
     for (name, agent) in &config.agents {
         list.agent(config, name, agent);
     }

@@ -96,7 +96,7 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 15,
+            strict, 18,
             "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits"
         );
     }

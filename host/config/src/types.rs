@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::prompting::{Claims, Mode, Prompt};
 use crate::units::{Size, Span};
 
 /// A free table that is handed to a plugin as JSON.
@@ -42,6 +43,13 @@ pub struct Config {
     pub budget: Budget,
     /// What is done when a provider wants a pause.
     pub limits: ProviderLimits,
+    /// How long the parts of a prompt may be.
+    pub prompt: Prompt,
+    /// How an agent says whether the task is done.
+    pub claims: Claims,
+    /// Settings that are laid over the others by `--mode` or `[loop] mode`; `speed`, `quality`
+    /// and `exploration` are there without a table.
+    pub modes: BTreeMap<String, Mode>,
 }
 
 /// `[loop]`
@@ -68,6 +76,8 @@ pub struct Loop {
     pub repeat_limit: u32,
     /// Agents that work, in this order, while the limit of those before them lasts.
     pub fallback: Vec<String>,
+    /// The mode, a name from `[modes]`, unless `--mode` names another.
+    pub mode: Option<String>,
 }
 
 impl Default for Loop {
@@ -81,6 +91,7 @@ impl Default for Loop {
             fail_fast: false,
             repeat_limit: 6,
             fallback: Vec::new(),
+            mode: None,
         }
     }
 }
@@ -97,6 +108,11 @@ pub struct Files {
     /// Text that opens every prompt. Without it the first of `.ralph/PROMPT_build.md`,
     /// `.ralph/PROMPT.md`, `PROMPT_build.md`, `PROMPT.md` that exists, else a built-in text.
     pub prompt: Option<String>,
+    /// A Jinja template of the whole prompt, instead of the built-in order of its parts.
+    pub template: Option<String>,
+    /// A directory with specifications (`*.md`), shown in every prompt. Without it the first of
+    /// `.ralph/specs` and `specs` that exists.
+    pub specs: Option<String>,
     /// One line per iteration is appended here.
     pub progress: String,
     /// Notes for agents, shown in every prompt if it exists.
@@ -110,6 +126,8 @@ impl Default for Files {
         Files {
             tasks: None,
             prompt: None,
+            template: None,
+            specs: None,
             progress: ".ralph/progress.md".into(),
             agents: "AGENTS.md".into(),
             feedback: ".ralph/FEEDBACK.md".into(),

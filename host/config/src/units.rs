@@ -81,6 +81,12 @@ impl Size {
         Size(kib << 10)
     }
     /// So many MiB.
+    /// From whole bytes.
+    pub const fn from_bytes(bytes: u64) -> Self {
+        Size(bytes)
+    }
+
+    /// From whole mebibytes.
     pub const fn from_mib(mib: u64) -> Self {
         Size(mib << 20)
     }

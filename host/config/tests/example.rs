@@ -4,7 +4,7 @@
 mod common;
 
 use common::{config, loaded};
-use ralph_config::types::{Agent, Allow, Config, Gate, Git, Limits};
+use ralph_config::types::{Agent, Allow, Config, Gate, Git, Limits, Loop};
 use serde_json::Value;
 
 const EXAMPLE: &str = include_str!("../../../ralph.toml.example");
@@ -102,7 +102,11 @@ fn what_its_comments_give_as_defaults_are_the_defaults() {
         branch: None,
         ..c.git
     };
-    assert_eq!((c.run, git), (d.run, d.git));
+    let run = Loop {
+        mode: None,
+        ..c.run
+    };
+    assert_eq!((run, git), (d.run, d.git));
     assert_eq!(c.judge.plugin.as_deref(), Some("judge"));
 }
 

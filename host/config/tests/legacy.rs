@@ -119,6 +119,10 @@ fn the_template_of_the_python_loop_loads_and_means_the_same() {
     assert_eq!(c.judge.max_diff.bytes(), 30_000);
     assert_eq!(c.review.prompt.as_deref(), Some(".ralph/PROMPT_review.md"));
     assert_eq!(c.review.config["required_token"], "SHIP");
+    let speed = &c.modes["speed"];
+    assert_eq!(speed.timeout.map(|t| t.to_string()).as_deref(), Some("5m"));
+    assert_eq!(c.modes["quality"].max_iterations, Some(50));
+    assert!(c.run.mode.is_some() && c.files.specs.is_some());
     assert_eq!(c.git.commit_message, "ralph: {task_id} {title}");
     for (name, driver) in [
         ("codex", "codex"),
@@ -138,7 +142,7 @@ fn what_has_no_effect_is_said_in_one_warning() {
     assert_eq!(
         warnings,
         [
-            "ralph.toml: written for the Python loop; these have no effect here: [adaptive_timeout], [authorization], [diagnostics], files.judge, files.plan, files.specs_dir, gates.max_output_lines, gates.output_mode, gates.precommit_hook, gates.prek.argv, gates.prek.enabled, gates.review.backend, gates.smart.enabled, gates.smart.skip_gates_for, git.amend_if_needed, git.branch_strategy, loop.adaptive.enabled, loop.adaptive.high_risk_threshold, loop.mode, loop.modes.quality.max_iterations, loop.modes.speed.max_iterations, loop.modes.speed.runner_timeout_seconds, loop.skip_blocked_tasks, [output], parallel.enabled, parallel.merge_policy, [tracker], [watch]"
+            "ralph.toml: written for the Python loop; these have no effect here: [adaptive_timeout], [authorization], [diagnostics], files.judge, files.plan, gates.max_output_lines, gates.output_mode, gates.precommit_hook, gates.prek.argv, gates.prek.enabled, gates.review.backend, gates.smart.enabled, gates.smart.skip_gates_for, git.amend_if_needed, git.branch_strategy, loop.adaptive.enabled, loop.adaptive.high_risk_threshold, loop.skip_blocked_tasks, [output], parallel.enabled, parallel.merge_policy, [tracker], [watch]"
         ]
     );
     assert!(
@@ -266,7 +270,7 @@ fn wrong_values_of_old_keys_are_errors_at_the_value() {
         ),
         (
             "[loop]\nmode = 'fast'",
-            "2:8: `mode` should be one of speed, quality, exploration and is `fast`",
+            "2:8: there is no mode `fast`; there are exploration, quality, speed",
         ),
         (
             "[loop.modes.fast]\nmax_iterations = 0",

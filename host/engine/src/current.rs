@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::fact::{Fact, Phase};
 use crate::state::{AgentEnd, Current, Prepared, Seen, TaskRecord};
-use crate::types::{Role, Task, TaskState, Usage};
+use crate::types::{AgentOutcome, Role, Task, TaskState, Usage};
 
 impl Current {
     pub(crate) fn new(
@@ -32,6 +34,40 @@ impl Current {
             cut_off: false,
             usage: Usage::default(),
         }
+    }
+
+    /// What it was measured against is lost: nothing it did can be told from what was there.
+    pub(crate) fn rebase(&mut self, base: &Value, tree: &str) -> Result<(), &'static str> {
+        if self.committed.is_some() {
+            return Err("the work is committed");
+        }
+        let Some(prepared) = &mut self.prepared else {
+            return Ok(());
+        };
+        prepared.base = base.clone();
+        tree.clone_into(&mut prepared.start_tree);
+        self.unsee();
+        self.cut_off = true;
+        self.ended = Some(AgentEnd {
+            outcome: AgentOutcome::Interrupted,
+            claim: Default::default(),
+            code: None,
+            plugin: String::new(),
+            millis: 0,
+        });
+        Ok(())
+    }
+
+    /// What was said of the workspace counts no more.
+    fn unsee(&mut self) {
+        (
+            self.seen,
+            self.judge,
+            self.review,
+            self.marked,
+            self.refused,
+        ) = (None, None, None, None, None);
+        self.gates.clear();
     }
 
     /// Folds a fact that belongs to an iteration; the error says why it can't follow.
@@ -123,14 +159,7 @@ impl Current {
                 if self.committed.is_some() {
                     return Err("the work is committed");
                 }
-                (
-                    self.seen,
-                    self.judge,
-                    self.review,
-                    self.marked,
-                    self.refused,
-                ) = (None, None, None, None, None);
-                self.gates.clear();
+                self.unsee();
             }
             Fact::Marked { state } => self.marked = Some(*state),
             Fact::Committed { sha, .. } => {

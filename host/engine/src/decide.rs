@@ -1,10 +1,11 @@
 //! Is the work accepted? The host's rule, in one place: a task is accepted when
 //! it is claimed, something changed, and every gate, the judge and the review agree.
 
+use crate::claim;
 use crate::fact::{IterationResult, Rules};
 use crate::state::{Current, Note};
 use crate::text;
-use crate::types::{AgentOutcome, Role, Status, Verdict};
+use crate::types::{AgentOutcome, Role, Status, TaskState, Verdict};
 
 /// What is known of an iteration's fate at this point.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +34,23 @@ pub struct Ruling {
     pub reason: String,
     /// What the next attempt has to know.
     pub notes: Vec<Note>,
+    /// Another attempt would end the same way: a person has to act first.
+    pub needs_input: bool,
 }
+
+impl Ruling {
+    /// The state the task is left in. `last`: no further attempt is allowed.
+    pub fn leaves(&self, last: bool) -> TaskState {
+        match self.result {
+            IterationResult::Accepted => TaskState::Done,
+            IterationResult::Rejected if last || self.needs_input => TaskState::Blocked,
+            _ => TaskState::Open,
+        }
+    }
+}
+
+/// Opens the reason of an attempt that ended with a question.
+pub const NEEDS_INPUT: &str = "needs input";
 
 /// One finding's text in a note is cut to this many bytes.
 const NOTE_MAX: usize = 6_000;
@@ -48,6 +65,7 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
             result,
             reason,
             notes: Vec::new(),
+            needs_input: false,
         })
     };
     match &ended.outcome {
@@ -90,6 +108,11 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
     }
     let claimed = c.claimed();
     if seen.files == 0 {
+        if let (false, AgentOutcome::Finished { text }) = (claimed, &ended.outcome)
+            && let Some(question) = claim::question(text)
+        {
+            return needs_input(&question, text, seen);
+        }
         let reason = if claimed {
             "the task was claimed, but nothing had changed"
         } else {
@@ -146,19 +169,41 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
     )
 }
 
+/// Is the task blocked by this iteration?
+pub fn blocks(c: &Current, rules: &Rules) -> bool {
+    let last = c.attempt >= rules.max_attempts;
+    matches!(standing(c, rules), Standing::Settled(ruling) if ruling.leaves(last) == TaskState::Blocked)
+}
+
+/// Nothing was done but to ask. Nobody answers while a run is on, so it would ask again.
+fn needs_input(question: &str, asked: &str, seen: &crate::state::Seen) -> Standing {
+    let reason = format!("{NEEDS_INPUT}: {}", text::one_line(question, 300));
+    let advice = "nobody answers while you work: take what a person has said above as the answer, decide the rest \
+                  yourself, and say what you assumed";
+    let notes = vec![note("agent", asked), note("ralph", advice)];
+    match rejected(reason, notes, seen) {
+        Standing::Settled(ruling) => Standing::Settled(Ruling {
+            needs_input: true,
+            ..ruling
+        }),
+        open @ Standing::Open(_) => open,
+    }
+}
+
 fn rejected(reason: String, mut notes: Vec<Note>, seen: &crate::state::Seen) -> Standing {
     notes.extend(seen.problems.iter().map(|p| note("ralph", p)));
     Standing::Settled(Ruling {
         result: IterationResult::Rejected,
         reason,
         notes,
+        needs_input: false,
     })
 }
 
 fn note(from: &str, text: &str) -> Note {
     Note {
         from: from.into(),
-        text: text::tail(text.trim(), NOTE_MAX),
+        text: text::tail(&text::collapse(text.trim()), NOTE_MAX),
     }
 }
 
@@ -183,6 +228,6 @@ fn verdict_note(from: &str, verdict: &Verdict) -> Note {
     }
     Note {
         from: from.into(),
-        text: text::head(&out, NOTE_MAX),
+        text: text::head(&text::collapse(&out), NOTE_MAX),
     }
 }

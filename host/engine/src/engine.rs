@@ -201,6 +201,17 @@ impl State {
             | Fact::Absorbed { .. }
             | Fact::TakenUp
             | Fact::Released { .. } => return self.of_workers(fact),
+            Fact::BaseLost { base, tree } => {
+                if self.run.is_none() {
+                    return bad("no run is on");
+                }
+                self.base = None;
+                if let Some(c) = &mut self.current
+                    && let Err(why) = c.rebase(base, tree)
+                {
+                    return bad(why);
+                }
+            }
             // Both may be noted while no run is on.
             Fact::Injected { text } => self.injected.push(text.clone()),
             Fact::Cleaned { .. } => {}
@@ -352,11 +363,19 @@ impl State {
                 self.attempted(None);
             }
             IterationResult::Rejected => {
-                record.attempts = c.attempt;
+                let blocked = ruling.leaves(c.attempt >= max_attempts) == TaskState::Blocked;
+                // When a person opens it again, it starts afresh.
+                record.attempts = if blocked { max_attempts } else { c.attempt };
+                let same = !ruling.notes.is_empty() && record.notes == ruling.notes;
                 record.earlier.push(format!(
-                    "attempt {}: {}",
+                    "attempt {}: {}{}",
                     c.attempt,
-                    text::one_line(&ruling.reason, 200)
+                    text::one_line(&ruling.reason, 200),
+                    if same {
+                        ", with the same words as before"
+                    } else {
+                        ""
+                    }
                 ));
                 if record.earlier.len() > 10 {
                     record.earlier.remove(0);
@@ -364,7 +383,7 @@ impl State {
                 record.notes.clone_from(&ruling.notes);
                 self.no_progress = if progress { 0 } else { self.no_progress + 1 };
                 self.attempted(Some((&ruling.reason, &ruling.notes)));
-                self.keep_base(&c, c.attempt < max_attempts);
+                self.keep_base(&c, !blocked);
             }
             IterationResult::Environment | IterationResult::Interrupted => self.keep_base(&c, true),
         }
@@ -448,11 +467,7 @@ fn within(c: &Current, run: &Run) -> Effect {
         Standing::Open(Need::Answer(role)) => return Effect::Ask(role),
         Standing::Settled(ruling) => ruling,
     };
-    let wanted = match ruling.result {
-        IterationResult::Accepted => TaskState::Done,
-        IterationResult::Rejected if c.attempt >= run.rules.max_attempts => TaskState::Blocked,
-        _ => TaskState::Open,
-    };
+    let wanted = ruling.leaves(c.attempt >= run.rules.max_attempts);
     // Even if the file says so already: the host's own word is what is recorded.
     if c.marked != Some(wanted)
         && (c.marked.is_some() || seen.file_state != wanted || wanted == TaskState::Done)

@@ -300,6 +300,14 @@ pub enum Fact {
     /// A run is taken up, and somebody changed the workspace since the changes
     /// were seen: they are looked at again, and nothing said of them counts any more.
     WorkspaceMoved,
+    /// At a resume: a power cut or a failing disk took what the task's work was measured
+    /// against. It is measured anew from here, and what the agent had begun is interrupted.
+    BaseLost {
+        /// The workspace's state now; opaque here.
+        base: Value,
+        /// Its tree.
+        tree: String,
+    },
     /// A gate ruled.
     GateAnswered {
         /// Its name and ruling.

@@ -18,6 +18,7 @@ pub mod pace;
 pub mod prompt;
 pub mod state;
 pub mod tasks;
+pub mod template;
 pub mod text;
 pub mod types;
 mod workers;

@@ -1,5 +1,6 @@
 //! What the agent is told. Pure: the same input gives the same bytes.
 
+use crate::claim::Tokens;
 use crate::state::TaskRecord;
 use crate::text;
 use crate::types::Task;
@@ -19,12 +20,20 @@ pub struct Input<'a> {
     pub gates: &'a [String],
     /// Where the task file is.
     pub task_file: &'a str,
+    /// Who works.
+    pub agent: &'a str,
     /// Notes for agents: path and text.
     pub agents: Option<(&'a str, &'a str)>,
+    /// The specifications, by path: path and text.
+    pub specs: &'a [(String, String)],
     /// The newest lines of the progress file.
     pub progress: Option<&'a str>,
     /// What a person wants it to know.
     pub feedback: Option<&'a str>,
+    /// How the agent says that the task is done.
+    pub tokens: &'a Tokens,
+    /// How long the parts may be.
+    pub budget: &'a Budget,
 }
 
 /// Opens a prompt if the project has no text of its own.
@@ -34,18 +43,78 @@ change that meets every acceptance criterion, and run the project's own checks b
 commit: when your work is accepted it is committed for you. Do not touch `.ralph/` or `.git/`, and do \
 not edit the task file; it is kept for you.";
 
-/// Notes for agents are cut to this many bytes, at the end.
-pub const AGENTS_MAX: usize = 32 * 1024;
-/// Feedback is cut to this many bytes, at the end.
-pub const FEEDBACK_MAX: usize = 16 * 1024;
-/// Of the progress file the newest lines within this many bytes are shown.
-pub const PROGRESS_MAX: usize = 4 * 1024;
+/// Bytes that parts of a prompt may take; what is over is left out, and said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Notes for agents, cut at the end.
+    pub agents: usize,
+    /// All specifications together: each is cut to what is left.
+    pub specs: usize,
+    /// Feedback, cut at the end.
+    pub feedback: usize,
+    /// Of the progress file the newest lines are shown.
+    pub progress: usize,
+}
 
-/// Writes the prompt.
+impl Default for Budget {
+    fn default() -> Self {
+        Budget {
+            agents: 32 << 10,
+            specs: 32 << 10,
+            feedback: 16 << 10,
+            progress: 4 << 10,
+        }
+    }
+}
+
+/// Writes the prompt, all parts in their order.
 pub fn build(input: &Input<'_>) -> String {
-    let task = input.task;
-    let mut out = String::with_capacity(4096);
-    push(&mut out, input.header.unwrap_or(DEFAULT_HEADER).trim());
+    let parts = parts(input);
+    let texts: Vec<&str> = parts
+        .iter()
+        .map(|(_, text)| text.as_str())
+        .filter(|text| !text.is_empty())
+        .collect();
+    texts.join("\n\n")
+}
+
+/// The parts of a prompt by name, in their order; one that has nothing to say is empty.
+pub(crate) fn parts(input: &Input<'_>) -> [(&'static str, String); 9] {
+    let section = |title: &str, text: Option<String>| match text {
+        Some(text) if !text.trim().is_empty() => format!("## {title}\n\n{}", text.trim()),
+        _ => String::new(),
+    };
+    let budget = input.budget;
+    let notes_title = input
+        .agents
+        .map(|(path, _)| format!("Notes for agents ({path})"))
+        .unwrap_or_default();
+    let notes = input
+        .agents
+        .map(|(_, t)| text::head(t.trim(), budget.agents));
+    let feedback = input
+        .feedback
+        .map(|f| text::head(f.trim(), budget.feedback));
+    let progress = input
+        .progress
+        .map(|p| newest_lines(p.trim(), budget.progress).to_owned());
+    [
+        (
+            "header",
+            input.header.unwrap_or(DEFAULT_HEADER).trim().to_owned(),
+        ),
+        ("task", task(input.task)),
+        ("checks", checks(input)),
+        ("earlier", earlier(input).unwrap_or_default()),
+        ("feedback", section("A person says", feedback)),
+        ("agents", section(&notes_title, notes)),
+        ("specs", section("Specifications", specs(input))),
+        ("progress", section("What happened lately", progress)),
+        ("ending", ending(input.tokens)),
+    ]
+}
+
+fn task(task: &Task) -> String {
     let mut body = format!("## Task {}: {}", task.id, text::one_line(&task.title, 500));
     if !task.description.trim().is_empty() {
         body.push_str(&format!("\n\n{}", task.description.trim()));
@@ -56,46 +125,47 @@ pub fn build(input: &Input<'_>) -> String {
             body.push_str(&format!("\n- {}", criterion.trim()));
         }
     }
-    push(&mut out, &body);
-    push(&mut out, &checks(input));
-    if let Some(earlier) = earlier(input) {
-        push(&mut out, &earlier);
-    }
-    if let Some(feedback) = input.feedback.map(str::trim).filter(|f| !f.is_empty()) {
-        push(
-            &mut out,
-            &format!("## A person says\n\n{}", text::head(feedback, FEEDBACK_MAX)),
-        );
-    }
-    if let Some((path, notes)) = input.agents.filter(|(_, t)| !t.trim().is_empty()) {
-        push(
-            &mut out,
-            &format!(
-                "## Notes for agents ({path})\n\n{}",
-                text::head(notes.trim(), AGENTS_MAX)
-            ),
-        );
-    }
-    if let Some(progress) = input.progress.map(str::trim).filter(|p| !p.is_empty()) {
-        push(
-            &mut out,
-            &format!(
-                "## What happened lately\n\n{}",
-                newest_lines(progress, PROGRESS_MAX)
-            ),
-        );
-    }
-    push(
-        &mut out,
-        "## How to end\n\nYour last line must be one of these two, alone on its line:\n\n\
-         EXIT_SIGNAL: true\n(every acceptance criterion is met)\n\nEXIT_SIGNAL: false\n(something is left; say what above)",
-    );
-    out
+    body
 }
 
-fn push(out: &mut String, section: &str) {
-    out.push_str(section);
-    out.push_str("\n\n");
+/// Whole files while there is room; of the first that doesn't fit the beginning, of the
+/// others the names.
+fn specs(input: &Input<'_>) -> Option<String> {
+    let mut left = input.budget.specs;
+    let mut out = String::new();
+    let mut missing = Vec::new();
+    for (path, body) in input.specs.iter().filter(|(_, t)| !t.trim().is_empty()) {
+        let body = text::strip_escapes(body.trim());
+        if left == 0 {
+            missing.push(path.as_str());
+            continue;
+        }
+        let shown = text::head(&body, left);
+        left = left.saturating_sub(body.len());
+        out.push_str(&format!("### {path}\n\n{shown}\n\n"));
+    }
+    if !missing.is_empty() {
+        out.push_str(&format!(
+            "Not shown for want of room, read what you need: {}",
+            missing.join(", ")
+        ));
+    }
+    (!out.is_empty()).then_some(out)
+}
+
+fn ending(tokens: &Tokens) -> String {
+    let mut out = String::from("## How to end\n\n");
+    match (tokens.done.first(), tokens.not_done.first()) {
+        (Some(done), Some(not)) => out.push_str(&format!(
+            "Your last line must be one of these two, alone on its line:\n\n\
+             {done}\n(every acceptance criterion is met)\n\n{not}\n(something is left; say what above)"
+        )),
+        (Some(done), None) => out.push_str(&format!(
+            "If every acceptance criterion is met, your last line must be this, alone on its line; else say what is left:\n\n{done}"
+        )),
+        (None, _) => out.push_str("Say what you did, and what is left."),
+    }
+    out
 }
 
 fn checks(input: &Input<'_>) -> String {
@@ -186,9 +256,13 @@ mod tests {
             record: Some(&record),
             gates: &[],
             task_file: "PRD.md",
+            agent: "claude",
             agents: None,
+            specs: &[],
             progress: None,
             feedback: None,
+            tokens: &Tokens::default(),
+            budget: &Budget::default(),
         });
         assert!(prompt.contains("expected 3, got 4"), "{prompt}");
         assert!(

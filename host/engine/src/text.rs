@@ -81,6 +81,26 @@ pub fn tail(text: &str, max: usize) -> String {
     format!("[{cut} bytes before] …{}", &text[cut..])
 }
 
+/// Lines that follow each other and are the same stand there once, with their number.
+pub fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let mut same = 1_u64;
+        while lines.next_if_eq(&line).is_some() {
+            same += 1;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(line);
+        if same > 1 && !line.trim().is_empty() {
+            out.push_str(&format!(" ({same} times)"));
+        }
+    }
+    out
+}
+
 /// One line without control characters, at most `max` bytes.
 pub fn one_line(text: &str, max: usize) -> String {
     let clean = strip_escapes(text);
@@ -97,6 +117,12 @@ fn floor(text: &str, mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_lines_are_told_once_with_their_number() {
+        assert_eq!(collapse("a\nb\nb\nb\na\n\n\nc"), "a\nb (3 times)\na\n\nc");
+        assert_eq!(collapse(""), "");
+    }
 
     #[test]
     fn no_control_sequence_survives() {

@@ -102,12 +102,28 @@ impl Error {
     }
 }
 
+impl Error {
+    /// What happened and, where the machine is at fault, what to do about it.
+    pub fn with_advice(&self) -> String {
+        let text = self.to_string();
+        let has = |word: &str| text.contains(word);
+        let advice = if has("No space left on device") || has("quota exceeded") {
+            ". The disk or the quota is full: free some space, then run again; nothing is lost or paid for twice"
+        } else if has("Read-only file system") || has("os error 30") {
+            ". The file system is read-only, which Linux also makes one that has errors: see to it, then run again; nothing is lost or paid for twice"
+        } else {
+            return text;
+        };
+        format!("{}{advice}", text.trim_end_matches('.'))
+    }
+}
+
 impl From<Error> for EndReason {
     fn from(e: Error) -> EndReason {
         match e {
             Error::Stopped => EndReason::Stopped,
             e => EndReason::Error {
-                message: e.to_string(),
+                message: e.with_advice(),
             },
         }
     }

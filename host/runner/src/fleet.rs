@@ -246,7 +246,7 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
             files: written.files,
         },
     };
-    let blocked = *result == IterationResult::Rejected && c.attempt >= rules.max_attempts;
+    let blocked = ralph_engine::decide::blocks(&c, &rules);
     let (accepted, upto) = (*result == IterationResult::Accepted, *upto);
     let past = |line: Line| Past {
         at: line.at,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
-use ralph_engine::state::Current;
 use ralph_engine::types::Role;
 
 use crate::agent;
@@ -105,19 +104,5 @@ impl Loop {
             }
         }
         files::kept(&self.s.project.ws, &places, &logs, files)
-    }
-
-    /// The prompt with what a person said meanwhile in front.
-    pub(crate) fn whole_prompt(&self, c: &Current) -> Result<String, Error> {
-        let prompt = self.prompt(c)?;
-        if self.state.injected.is_empty() {
-            return Ok(prompt);
-        }
-        let mut text = String::from("## A person says, just now\n\n");
-        for said in &self.state.injected {
-            text.push_str(said);
-            text.push_str("\n\n");
-        }
-        Ok(text + &prompt)
     }
 }

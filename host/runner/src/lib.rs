@@ -42,6 +42,7 @@ pub mod tasks;
 pub mod trust;
 mod waiting;
 pub mod watch;
+mod words;
 mod worker;
 
 pub use bus::{Bus, View};

@@ -7,19 +7,18 @@ use ralph_engine::Fact;
 use ralph_engine::claim;
 use ralph_engine::decide::Ruling;
 use ralph_engine::fact::{Claim, IterationResult};
-use ralph_engine::prompt;
 use ralph_engine::state::Current;
 use ralph_engine::tasks::{Selection, TaskFile};
 use ralph_engine::types::{AgentOutcome, Iteration, Role, TaskState};
-use ralph_workspace::{Commit, sha256_hex};
+use ralph_workspace::Commit;
 
 use crate::agent::{self, AgentCall};
 use crate::clock;
 use crate::error::Error;
 use crate::names::Places;
-use crate::records::{self, Finished};
+use crate::records::Finished;
 use crate::run::{Loop, snapshot};
-use crate::services::{CallServices, Looked};
+use crate::services::Looked;
 use crate::taskfile;
 
 impl Loop {
@@ -118,59 +117,37 @@ impl Loop {
             None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
         };
         let text = self.whole_prompt(c)?;
-        let ctx = Arc::new(CallServices::plain("text", &self.bus, &self.stopping)).context(
-            &self.s.canonicaliser.config,
-            None,
-            &attempt_id,
-        );
         let prompt_path = format!("{}/prompt.md", places.context);
-        let plugin = &self.s.canonicaliser.plugin;
-        let algorithm = plugin.algorithm(&ctx).await?;
-        let canonical = plugin
-            .canonicalise(&ctx, &prompt_path, text.as_bytes())
+        let (algorithm, fingerprint) = self
+            .fingerprint(&attempt_id, &prompt_path, text.as_bytes())
             .await?;
         let ws = &self.s.project.ws;
         ws.write_relaxed(&prompt_path, text.as_bytes())?;
         taskfile::keep(&self.s.project, &places)?;
         Ok(Fact::Prepared {
             attempt_id,
-            fingerprint: format!("sha256:{}", sha256_hex(&canonical)),
+            fingerprint,
             algorithm,
             base,
             start_tree: now.tree,
         })
     }
 
-    pub(crate) fn prompt(&self, c: &Current) -> Result<String, Error> {
-        let project = &self.s.project;
-        let files = &project.config.files;
-        let agents = project.text(&files.agents)?;
-        let feedback = project.text(&files.feedback)?;
-        // One line more with each iteration, and only the newest are shown.
-        let progress = records::tail(
-            &project.ws,
-            &files.progress,
-            2 * prompt::PROGRESS_MAX as u64,
-        )?;
-        Ok(prompt::build(&prompt::Input {
-            header: self.s.header.as_deref(),
-            task: &c.task,
-            attempt: (c.attempt, self.s.rules.max_attempts),
-            record: self.state.tasks.get(&c.task.id),
-            gates: &self.s.rules.gates,
-            task_file: &self.s.task_path,
-            agents: agents.as_deref().map(|t| (files.agents.as_str(), t)),
-            progress: progress.as_deref(),
-            feedback: feedback.as_deref(),
-        }))
-    }
-
     pub(crate) async fn run_agent(&mut self) -> Result<Vec<Fact>, Error> {
         let places = self.places()?;
         let ws = &self.s.project.ws;
-        let text = ws
-            .read(&format!("{}/prompt.md", places.context), 64 << 20)?
-            .unwrap_or_default();
+        let prompt_path = format!("{}/prompt.md", places.context);
+        let mut text = ws.read(&prompt_path, 64 << 20)?.unwrap_or_default();
+        if self.taken_up {
+            // A power cut may have taken what was written just before it.
+            let c = self.current()?;
+            let p = c.prepared.as_ref();
+            let (_, now) = self.fingerprint(&self.seed(), &prompt_path, &text).await?;
+            if p.is_some_and(|p| p.fingerprint != now) {
+                text = self.whole_prompt(c)?.into_bytes();
+                ws.write_relaxed(&prompt_path, &text)?;
+            }
+        }
         let prompt = String::from_utf8_lossy(&text).into_owned();
         let agent = self.s.worker_agent(&self.current()?.agent);
         let done = agent::call(AgentCall {
@@ -186,7 +163,7 @@ impl Loop {
         })
         .await?;
         let claim = match &done.outcome {
-            AgentOutcome::Finished { text } => claim::read(text),
+            AgentOutcome::Finished { text } => claim::read(text, &self.s.words.tokens),
             _ => Claim::None,
         };
         let limit = self.limit_met(&agent.name, &done.outcome, false);
@@ -301,15 +278,6 @@ impl Loop {
         let looked = self.looked().await?;
         let c = self.current()?;
         let attempt = self.seed();
-        if self.taken_up {
-            let since = looked.base.head.as_deref();
-            if let Some(sha) = self.s.git.find_commit(&attempt, since).await? {
-                return Ok(Fact::Committed {
-                    sha: Some(sha),
-                    note: None,
-                });
-            }
-        }
         let title = ralph_engine::text::one_line(&c.task.title, 200);
         let subject = self
             .s

@@ -118,7 +118,7 @@ impl Project {
         Ok(())
     }
 
-    fn is_dir(&self, path: &str) -> bool {
+    pub(crate) fn is_dir(&self, path: &str) -> bool {
         self.ws.dir().metadata(path).is_ok_and(|m| m.is_dir())
     }
 

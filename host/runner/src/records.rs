@@ -163,7 +163,7 @@ impl Finished<'_> {
     }
 
     fn blocked(&self) -> bool {
-        self.result == IterationResult::Rejected && self.current.attempt >= self.rules.max_attempts
+        ralph_engine::decide::blocks(self.current, self.rules)
     }
 
     fn return_code(&self) -> i32 {

@@ -269,6 +269,7 @@ impl Loop {
                 c.number, c.phase
             ));
         }
+        let fresh = taken_up.is_none();
         let run = taken_up.unwrap_or_else(|| {
             format!("run-{}-{:04}", clock::compact(), self.desk.journaled().seq)
         });
@@ -278,6 +279,9 @@ impl Loop {
             rules: self.s.rules.clone(),
             target: self.s.target.clone(),
         })?;
+        if !fresh {
+            self.mend().await?;
+        }
         // Whoever changed the workspace while no run was on: what was said of it before counts no more.
         let seen = self
             .state
@@ -288,13 +292,53 @@ impl Loop {
         if let Some(seen) = seen {
             let now = self.s.git.snapshot().await?;
             let then: Snapshot = snapshot(&seen.now)?;
-            let moved = self.s.git.changes(&then, &now, &self.ignore()).await?;
-            if !moved.files.is_empty() {
+            let same = self.s.git.readable(&then).await?
+                && self
+                    .s
+                    .git
+                    .changes(&then, &now, &self.ignore())
+                    .await?
+                    .files
+                    .is_empty();
+            if !same {
                 self.bus.notice(
                     "the workspace has changed since the run was cut off; it is checked again",
                 );
                 self.record(Fact::WorkspaceMoved)?;
             }
+        }
+        Ok(())
+    }
+
+    /// A run was cut off; if the power or the disk was what failed, git has lost what it had
+    /// not yet brought onto it.
+    async fn mend(&mut self) -> Result<(), Error> {
+        let git = &self.s.git;
+        let removed = git.remove_empty_objects()?;
+        if removed > 0 {
+            self.bus.notice(format!(
+                "{removed} objects of git were empty, as after a power cut, and were removed"
+            ));
+        }
+        let current = self.state.current.as_ref();
+        let of_current = current
+            .filter(|c| c.committed.is_none())
+            .and_then(|c| c.prepared.as_ref())
+            .map(|p| &p.base);
+        let kept = self.state.base.as_ref().map(|b| &b.snapshot);
+        for base in of_current.into_iter().chain(kept) {
+            if git.readable(&snapshot(base)?).await? {
+                continue;
+            }
+            self.bus.notice(
+                "what the work was measured against is lost, as after a power cut; what is in the workspace now counts as yours",
+            );
+            let now = git.snapshot().await?;
+            let base = serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?;
+            return self.record(Fact::BaseLost {
+                base,
+                tree: now.tree,
+            });
         }
         Ok(())
     }

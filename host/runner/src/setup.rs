@@ -13,6 +13,7 @@ use ralph_workspace::Git;
 use crate::error::Error;
 use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
+use crate::words::Words;
 
 /// What the command line lays over the configuration.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct RunOptions {
     pub no_commit: bool,
     /// Workers in worktrees, instead of `[parallel] workers`.
     pub parallel: Option<u32>,
+    /// Instead of `[loop] mode`.
+    pub mode: Option<String>,
 }
 
 /// A judge or reviewer with the agent that answers.
@@ -64,8 +67,8 @@ pub struct Setup {
     pub task_path: String,
     /// What looks odd in the task file, for people.
     pub warnings: Vec<String>,
-    /// Opens every prompt.
-    pub header: Option<String>,
+    /// What an agent is told, and what its words mean.
+    pub words: Words,
     /// Only this task.
     pub target: Option<String>,
     /// This many workers, each in a worktree of its own; `None`: in the project's own working tree.
@@ -85,7 +88,20 @@ impl Setup {
     }
 
     /// Loads and checks. Changes nothing.
-    pub async fn new(project: Project, host: Host, options: RunOptions) -> Result<Setup, Error> {
+    pub async fn new(
+        mut project: Project,
+        host: Host,
+        options: RunOptions,
+    ) -> Result<Setup, Error> {
+        if let Some(name) = options.mode.as_ref().or(project.config.run.mode.as_ref()) {
+            let mode = project.config.mode(name).ok_or_else(|| {
+                Error::Usage(format!(
+                    "there is no mode `{name}`; there are {}",
+                    project.config.mode_names().join(", ")
+                ))
+            })?;
+            project.config.apply(mode, options.agent.as_deref());
+        }
         let config = &project.config;
         // A task can only be named once its id is known; without one, the journal isn't asked.
         let ids = match &options.task {
@@ -108,7 +124,7 @@ impl Setup {
             )));
         }
         let git = Git::open(&project.ws)?;
-        let header = project.prompt_header()?;
+        let words = Words::of(&project)?;
         let registry = Registry::new(host, &project);
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
         // Side by side; of several errors, the first in this order is told.
@@ -168,7 +184,7 @@ impl Setup {
             rules,
             task_path,
             warnings: tasks.warnings().to_vec(),
-            header,
+            words,
             target: options.task,
             project,
         })

@@ -22,10 +22,11 @@ pub struct Claimed {
     pub problems: Vec<String>,
 }
 
-/// Keeps a copy from before the agent starts.
+/// Keeps a copy from before the agent starts, safely on the disk: an attempt that a power cut
+/// ends is taken up with it.
 pub fn keep(project: &Project, places: &Places) -> Result<(), Error> {
     let (_, bytes) = project.task_bytes()?;
-    Ok(project.ws.write_relaxed(&kept(places), &bytes)?)
+    Ok(project.ws.write(&kept(places), &bytes)?)
 }
 
 /// Looks at what the agent left, and undoes what it may not do.

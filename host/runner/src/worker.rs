@@ -169,7 +169,7 @@ impl Worker {
             },
             task_path: main.task_path.clone(),
             warnings: Vec::new(),
-            header: main.header.clone(),
+            words: main.words.clone(),
             target: Some(self.note.task.clone()),
             workers: None,
             worker: Some(task_dir(&self.note.task)),

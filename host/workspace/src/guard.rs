@@ -92,6 +92,22 @@ impl Workspace {
         }
     }
 
+    /// The first `max` bytes of a file, all of it if it is shorter; `None` if it
+    /// isn't there.
+    ///
+    /// # Errors
+    /// [`GuardError::NotAFile`] as with [`Workspace::read`].
+    pub fn read_start(&self, rel: &str, max: u64) -> Result<Option<Vec<u8>>, GuardError> {
+        let Some((file, _)) = self.open_read(rel)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(max)
+            .read_to_end(&mut bytes)
+            .map_err(|e| self.error("read", rel, e))?;
+        Ok(Some(bytes))
+    }
+
     /// The last `max` bytes of a file, all of it if it is shorter; `None` if it
     /// isn't there. For files that grow for ever.
     ///

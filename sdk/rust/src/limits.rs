@@ -60,6 +60,42 @@ pub fn limit_message(message: &str) -> Option<Limit> {
     })
 }
 
+/// Parts of the errors by which a CLI or its HTTP client says that it cannot reach its
+/// provider; lower case. Extend this list when another is found.
+pub const NETWORK_WORDINGS: &[&str] = &[
+    "econnrefused",
+    "econnreset",
+    "enotfound",
+    "eai_again",
+    "etimedout",
+    "enetunreach",
+    "ehostunreach",
+    "connection refused",
+    "connection reset by peer",
+    "network is unreachable",
+    "no route to host",
+    "could not resolve host",
+    "temporary failure in name resolution",
+    "dns error",
+    "error sending request for url",
+    "unable to connect to api",
+    "waiting for network",
+    "connection error.",
+    "fetch failed",
+];
+
+/// What an error comes to that says the provider can't be reached: a pause, as a limit is
+/// one, which costs no attempt. Only for what a driver knows to be an *error* of the CLI,
+/// never for what an agent says.
+pub fn unreachable(error: &str) -> Option<Limit> {
+    let words = text::plain(error).to_lowercase();
+    let found = NETWORK_WORDINGS.iter().any(|w| words.contains(w));
+    found.then(|| Limit {
+        message: format!("the provider can't be reached: {}", error.trim()),
+        resets_at: None,
+    })
+}
+
 /// As [`limit_message`], for the last line that isn't blank.
 pub fn limit_in_last_line(output: &str) -> Option<Limit> {
     limit_message(output.lines().rev().find(|l| !l.trim().is_empty())?)
@@ -138,6 +174,19 @@ mod tests {
         }
         let long = format!("You've hit your limit {}", "x".repeat(400));
         assert_eq!(limit_message(&long), None);
+    }
+
+    #[test]
+    fn an_error_of_the_network_is_a_pause() {
+        for error in [
+            "API Error: Unable to connect to API (ECONNREFUSED)",
+            "stream disconnected before completion: error sending request for url (http://x/)",
+            "TypeError: fetch failed",
+        ] {
+            let limit = unreachable(error).unwrap();
+            assert!(limit.message.contains(error), "{}", limit.message);
+        }
+        assert_eq!(unreachable("the model refused: connect the cable"), None);
     }
 
     #[test]

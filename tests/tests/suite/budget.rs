@@ -139,3 +139,19 @@ fn a_budget_of_nothing_is_no_budget_but_an_error() {
         .untrusted();
     p.run(&["status"]).expect(3).says("nobody");
 }
+
+#[test]
+fn a_provider_that_can_not_be_reached_costs_no_attempt() {
+    let p = Project::build()
+        .agent(
+            "n=$(count agent); cat >/dev/null\n\
+             if [ $n = 1 ]; then echo 'error: connect ECONNREFUSED 127.0.0.1:1' >&2; exit 1; fi\n\
+             echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n",
+        )
+        .in_loop("max_attempts = 1")
+        .toml("[limits]\nunknown_wait = \"1s\"\n")
+        .ready();
+    p.run(&["run"]).expect(0).says("can't be reached");
+    assert_eq!(p.count("agent"), 3);
+    assert_eq!(p.facts("iteration_ended")[0]["result"], "environment");
+}

@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use ralph_engine::template::VARIABLES;
 use ralph_engine::text::one_line;
 use ralph_runner::{Error, Project, RunOptions, Setup, Trust, preview};
+
+use serde_json::json;
 
 use super::run::patiently;
 use super::short;
@@ -32,6 +35,7 @@ pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, E
         task: args.step.task,
         no_commit: args.step.no_commit,
         parallel: args.parallel,
+        mode: args.step.mode,
     };
     let p = preview::preview(setup(dir, options).await?)?;
     match (&p.task, &p.title, p.attempt) {
@@ -93,8 +97,19 @@ pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, E
 }
 
 pub async fn prompt(dir: &Path, args: PromptArgs, out: &Out) -> Result<ExitCode, Error> {
+    if args.variables {
+        for (name, what) in VARIABLES {
+            out.text(format!("{name:<14} {what}"));
+        }
+        let variables: Vec<_> = VARIABLES
+            .iter()
+            .map(|(name, what)| json!({ "name": name, "what": what }))
+            .collect();
+        return Ok(out.done(0, &json!({ "variables": variables })));
+    }
     let options = RunOptions {
         agent: args.agent,
+        mode: args.mode,
         task: args.id,
         ..RunOptions::default()
     };

@@ -69,6 +69,7 @@ async fn go(
         task: args.task,
         no_commit: args.no_commit,
         parallel,
+        mode: args.mode,
     };
     let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
     for warning in &setup.warnings {

@@ -1,5 +1,6 @@
 //! What a person may do about a task that got nowhere, told from why it did.
 
+use ralph_engine::decide::NEEDS_INPUT;
 use ralph_engine::fact::IterationResult;
 use ralph_engine::types::AgentOutcome;
 
@@ -9,7 +10,7 @@ use super::history::Record;
 pub fn after(record: &Record, task_file: &str) -> String {
     let c = &record.current;
     let (id, number) = (&c.task.id, c.number);
-    let again = format!("then open {id} again in {task_file}");
+    let again = format!("then `ralph task unblock {id}`, or open it again in {task_file}");
     let failed: Vec<&str> = c
         .gates
         .iter()
@@ -39,6 +40,12 @@ pub fn after(record: &Record, task_file: &str) -> String {
                 "read what the {who} missed (`ralph show {number}`), say it in the task's acceptance criteria, {again}"
             );
         }
+    }
+    let reason = record.end.as_ref().map(|e| e.reason.as_str());
+    if reason.is_some_and(|r| r.starts_with(NEEDS_INPUT)) {
+        return format!(
+            "read its questions (`ralph show {number}`), answer them in the feedback file or the task, {again}"
+        );
     }
     match c.ended.as_ref().map(|e| &e.outcome) {
         Some(AgentOutcome::TimedOut { .. }) => format!(

@@ -38,6 +38,7 @@ mod error;
 mod extra;
 mod ignored;
 mod index;
+mod mend;
 mod merge;
 mod message;
 mod plan;

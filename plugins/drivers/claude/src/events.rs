@@ -126,6 +126,10 @@ fn verdict(words: &str, status: Option<u64>, kind: Option<&str>, error: Option<&
     {
         return Outcome::Unauthenticated(words.to_owned());
     }
+    // An answer with a status came from the provider.
+    if let Some(limit) = limits::unreachable(words).filter(|_| status.is_none()) {
+        return Outcome::Limited(limit);
+    }
     Outcome::Failed(words.to_owned())
 }
 

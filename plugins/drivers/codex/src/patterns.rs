@@ -1,6 +1,6 @@
 //! What the words of an error mean: codex gives no codes in its events.
 
-use ralph_plugin::{Limit, Outcome};
+use ralph_plugin::{Limit, Outcome, limits};
 
 /// A kind of error which is not the agent's fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,9 @@ pub fn classify(message: &str) -> Outcome {
             resets_at: None,
         }),
         Some(Kind::Login) => Outcome::Unauthenticated(message.into()),
-        None => Outcome::Failed(message.into()),
+        None => match limits::unreachable(message) {
+            Some(limit) => Outcome::Limited(limit),
+            None => Outcome::Failed(message.into()),
+        },
     }
 }

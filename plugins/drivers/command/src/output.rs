@@ -112,7 +112,9 @@ fn ended(exit: &Exit, said: &str) -> Outcome {
     let stderr = text::last_lines(&exit.stderr_tail, 1);
     let mut limit = limits::limit_in_last_line(said);
     if exit.code != Some(0) {
-        limit = limit.or_else(|| limits::limit_message(&stderr));
+        limit = limit
+            .or_else(|| limits::limit_message(&stderr))
+            .or_else(|| limits::unreachable(&stderr));
     }
     if let Some(limit) = limit {
         return Outcome::Limited(limit);

@@ -138,7 +138,10 @@ impl SessionError {
         if LOGIN_TYPES.contains(&self.kind.as_str()) || status_in(LOGIN_STATUS) {
             return Outcome::Unauthenticated(self.message);
         }
-        match limits::limit_message(&self.message) {
+        let limit = limits::limit_message(&self.message);
+        // An answer with a status came from the provider.
+        let unreachable = || limits::unreachable(&self.message).filter(|_| self.status.is_none());
+        match limit.or_else(unreachable) {
             Some(limit) => Outcome::Limited(limit),
             None => Outcome::Failed(self.message),
         }

@@ -1,0 +1,120 @@
+//! kill -9 at random moments, again and again, until the run gets to its end: 300 kills in
+//! all, each project killed six times. A moment that hits nothing (the run was over) is
+//! not counted.
+
+use std::time::{Duration, Instant};
+
+use ralph_tests::{Builder, Project};
+
+const KILLS: usize = 75;
+const KILLS_EACH: usize = 6;
+
+fn three_tasks() -> Builder {
+    Project::build()
+        .tasks("PRD.md", "# Plan\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n")
+        .agent("id=$(sed -n 's/^## Task \\(T[0-9]*\\):.*/\\1/p'); echo \"work on $id\" >>\"$id.txt\"; echo 'EXIT_SIGNAL: true'\n")
+        .gate("green", "exit 0")
+        .in_loop("max_iterations = 100\nmax_attempts = 20")
+}
+
+/// Numbers from 0 to 1, the same for the same seed (SplitMix64).
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Kills runs with these arguments at random moments, and looks at what is left in the end.
+fn sweep(seed: u64, builder: impl Fn() -> Builder, args: &[&str]) {
+    let mut random = Moments(seed);
+    let whole = {
+        let p = builder().ready();
+        let begun = Instant::now();
+        p.run(args).expect(0);
+        begun.elapsed()
+    };
+    let mut kills = 0;
+    while kills < KILLS {
+        let p = builder().ready();
+        p.write("mine.txt", "of the user\n");
+        p.write("staged.txt", "staged by the user\n");
+        p.git(&["add", "staged.txt"]);
+        p.write("staged.txt", "and changed again\n");
+        let staged = p.git(&["show", ":staged.txt"]);
+        let mut moments = Vec::new();
+        for _ in 0..KILLS_EACH {
+            let moment = whole.mul_f64(1.1 * random.next());
+            let run = p.start(args);
+            // The moment is what is random: there is no event to wait for.
+            std::thread::sleep(moment);
+            run.kill();
+            let ran = run.wait_at_most(Duration::from_secs(60));
+            if ran.code == 0 {
+                break;
+            }
+            kills += 1;
+            moments.push(moment);
+        }
+        let told = || format!("seed {seed}, killed after {moments:?}");
+        let last = p.run(args);
+        assert_eq!(last.code, 0, "{}: {last:?}", told());
+        let verified = p.run(&["verify"]);
+        assert_eq!(verified.code, 0, "{}: {verified:?}", told());
+        let commits = p.commits();
+        for task in ["T1", "T2", "T3"] {
+            let of_task = |c: &&String| c.starts_with(&format!("ralph: {task} "));
+            assert_eq!(
+                commits.iter().filter(of_task).count(),
+                1,
+                "{}: {commits:?}",
+                told()
+            );
+        }
+        assert_eq!(p.read("PRD.md").matches("[x]").count(), 3, "{}", told());
+        assert_eq!(p.read("mine.txt"), "of the user\n", "{}", told());
+        assert_eq!(p.read("staged.txt"), "and changed again\n", "{}", told());
+        assert_eq!(p.git(&["show", ":staged.txt"]), staged, "{}", told());
+        assert_eq!(
+            p.git(&["diff", "--cached", "--name-only"]).trim(),
+            "staged.txt",
+            "{}",
+            told()
+        );
+    }
+}
+
+#[test]
+fn killed_at_random_moments_a_run_loses_and_doubles_nothing() {
+    sweep(1, three_tasks, &["run"]);
+}
+
+#[test]
+fn killed_at_random_moments_a_run_with_judge_and_hook_loses_and_doubles_nothing() {
+    let builder = || {
+        three_tasks()
+            .other_agent("rules", "cat >/dev/null; echo 'JUDGE_SIGNAL: true'\n")
+            .toml("[judge]\nenabled = true\nagent = \"rules\"\n")
+    };
+    sweep(2, builder, &["run"]);
+}
+
+#[test]
+fn killed_at_random_moments_workers_lose_and_double_nothing() {
+    sweep(3, three_tasks, &["run", "--parallel", "2"]);
+}
+
+#[test]
+fn killed_at_random_moments_one_worker_loses_and_doubles_nothing() {
+    let three = || {
+        three_tasks()
+            .gate("second", "test -s PRD.md")
+            .toml("[git]\nisolation = \"worktree\"\n")
+    };
+    sweep(4, three, &["run"]);
+}
