@@ -11,6 +11,7 @@ mod acceptance;
 mod agents;
 mod audit;
 mod budget;
+mod cases;
 mod config;
 mod disk;
 mod envelopes;
