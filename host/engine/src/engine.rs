@@ -297,7 +297,7 @@ impl State {
                         let Some(c) = &mut self.current else {
                             return bad("no iteration is on");
                         };
-                        if let Err(why) = c.take(fact) {
+                        if let Err(why) = c.take(fact, run.rules.mark_last) {
                             return bad(why);
                         }
                     }
@@ -453,13 +453,18 @@ fn within(c: &Current, run: &Run) -> Effect {
         IterationResult::Rejected if c.attempt >= run.rules.max_attempts => TaskState::Blocked,
         _ => TaskState::Open,
     };
+    let uncommitted =
+        ruling.result == IterationResult::Accepted && run.rules.commit && c.committed.is_none();
+    if uncommitted && run.rules.mark_last {
+        return Effect::Commit;
+    }
     // Even if the file says so already: the host's own word is what is recorded.
     if c.marked != Some(wanted)
         && (c.marked.is_some() || seen.file_state != wanted || wanted == TaskState::Done)
     {
         return Effect::Mark(wanted);
     }
-    if ruling.result == IterationResult::Accepted && run.rules.commit && c.committed.is_none() {
+    if uncommitted {
         return Effect::Commit;
     }
     Effect::Close(ruling)

@@ -130,6 +130,7 @@ impl Setup {
             judge: judge.is_some(),
             review: review.is_some(),
             commit: config.git.auto_commit && !options.no_commit,
+            mark_last: false,
             budget: budget(config),
             limits: Limits {
                 agents: std::iter::once(name)
