@@ -39,6 +39,7 @@ impl Checks<'_> {
             self.agent_name(&["loop", "fallback", &i.to_string()], name);
         }
         self.budget();
+        self.tasks();
         let files = &config.files;
         let optional = [("tasks", &files.tasks), ("prompt", &files.prompt)];
         let optional = optional

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::types_tasks::{TaskSource, Tasks};
 use crate::units::{Size, Span};
 
 /// A free table that is handed to a plugin as JSON.
@@ -20,6 +21,8 @@ pub struct Config {
     pub run: Loop,
     /// Where things are, relative to the project's root.
     pub files: Files,
+    /// Where tasks come from.
+    pub tasks: Tasks,
     /// Agents by name; `codex`, `claude`, `copilot` and `scripted` are there without a table.
     pub agents: BTreeMap<String, Agent>,
     /// What the host checks, in this order in reports. All run side by side.
