@@ -17,8 +17,6 @@ pub struct Input<'a> {
     pub record: Option<&'a TaskRecord>,
     /// Names of the gates, so that the agent may run what it can itself.
     pub gates: &'a [String],
-    /// Where the task file is.
-    pub task_file: &'a str,
     /// Notes for agents: path and text.
     pub agents: Option<(&'a str, &'a str)>,
     /// The newest lines of the progress file.
@@ -185,7 +183,6 @@ mod tests {
             attempt: (2, 3),
             record: Some(&record),
             gates: &[],
-            task_file: "PRD.md",
             agents: None,
             progress: None,
             feedback: None,

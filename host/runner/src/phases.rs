@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use ralph_engine::Fact;
 use ralph_engine::claim;
-use ralph_engine::decide::Ruling;
+use ralph_engine::decide::{self, Ruling, Standing};
 use ralph_engine::fact::{Claim, IterationResult};
 use ralph_engine::prompt;
 use ralph_engine::state::Current;
-use ralph_engine::tasks::{Selection, TaskFile};
+use ralph_engine::tasks::{Selection, TaskList};
 use ralph_engine::types::{AgentOutcome, Iteration, Role, TaskState};
 use ralph_workspace::{Commit, sha256_hex};
 
@@ -20,7 +20,7 @@ use crate::names::Places;
 use crate::records::{self, Finished};
 use crate::run::{Loop, snapshot};
 use crate::services::{CallServices, Looked};
-use crate::taskfile;
+use crate::sources::Outcome;
 
 impl Loop {
     pub(crate) fn current(&self) -> Result<&Current, Error> {
@@ -59,19 +59,19 @@ impl Loop {
     }
 
     /// Ids that are new, what time it is, and what was chosen; the last is the choice.
-    pub(crate) fn select(&self, target: Option<&str>) -> Result<Vec<Fact>, Error> {
-        let (path, _, file) = self.s.project.tasks(&self.state.ids)?;
+    pub(crate) async fn select(&self, target: Option<&str>) -> Result<Vec<Fact>, Error> {
+        let reading = self.s.source.load(&self.state.ids);
+        let tasks = self.unless_forced(reading).await?;
         let mut facts = Vec::new();
-        if *file.ids() != *self.state.ids {
-            let ids = file.ids().clone();
-            facts.push(Fact::IdsAssigned { ids });
+        if tasks.ids != *self.state.ids {
+            facts.push(Fact::IdsAssigned { ids: tasks.ids });
         }
         facts.push(clock::fact());
-        facts.push(self.choice(&path, &file, target)?);
+        facts.push(self.choice(&tasks.list, target)?);
         Ok(facts)
     }
 
-    fn choice(&self, path: &str, file: &TaskFile, target: Option<&str>) -> Result<Fact, Error> {
+    fn choice(&self, file: &TaskList, target: Option<&str>) -> Result<Fact, Error> {
         let (done, total) = counts(file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
         let claimed = self.state.run.as_ref().map(|r| &r.claimed);
@@ -79,7 +79,10 @@ impl Loop {
         let chosen = match target {
             None => file.next(&taken),
             Some(id) => match file.get(id).map(|e| e.state) {
-                None => return Err(Error::Usage(format!("{path} has no task `{id}` any more"))),
+                None => {
+                    let what = format!("{} has no task `{id}` any more", file.name());
+                    return Err(Error::Usage(what));
+                }
                 Some(TaskState::Done) => return Ok(nothing(Vec::new())),
                 Some(_) => file.next(&|other| other != id || taken(other)),
             },
@@ -106,6 +109,8 @@ impl Loop {
             attempt_id = format!("{attempt_id}-{worker}");
         }
         let places = Places::of(&c.task.id, &attempt_id);
+        let beginning = self.s.source.begin(&c.task.id, &places);
+        self.unless_forced(beginning).await?;
         let now = self.s.git.snapshot().await?;
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
             // What decides here what runs is as a person left it before this run, or the
@@ -131,7 +136,6 @@ impl Loop {
             .await?;
         let ws = &self.s.project.ws;
         ws.write_relaxed(&prompt_path, text.as_bytes())?;
-        taskfile::keep(&self.s.project, &places)?;
         Ok(Fact::Prepared {
             attempt_id,
             fingerprint: format!("sha256:{}", sha256_hex(&canonical)),
@@ -158,7 +162,6 @@ impl Loop {
             attempt: (c.attempt, self.s.rules.max_attempts),
             record: self.state.tasks.get(&c.task.id),
             gates: &self.s.rules.gates,
-            task_file: &self.s.task_path,
             agents: agents.as_deref().map(|t| (files.agents.as_str(), t)),
             progress: progress.as_deref(),
             feedback: feedback.as_deref(),
@@ -207,13 +210,8 @@ impl Loop {
     pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {
         let places = self.places()?;
         let c = self.current()?;
-        let claimed = taskfile::after_agent(
-            &self.s.project,
-            &self.s.task_path,
-            &places,
-            &c.task.id,
-            &self.state.ids,
-        )?;
+        let asking = self.s.source.claimed(&self.state.ids, &c.task.id, &places);
+        let claimed = self.unless_forced(asking).await?;
         let base = snapshot(
             &c.prepared
                 .as_ref()
@@ -280,21 +278,36 @@ impl Loop {
         Ok(looked)
     }
 
-    pub(crate) fn mark(&self, to: TaskState) -> Result<(), Error> {
-        if !taskfile::mark(
-            &self.s.project,
-            &self.s.task_path,
-            &self.state.ids,
-            &self.current()?.task.id,
-            to,
-        )? {
-            self.bus.notice(format!(
-                "task {} isn't in {} any more",
-                self.current()?.task.id,
-                self.s.task_path
-            ));
+    pub(crate) async fn mark(&self, to: TaskState) -> Result<(), Error> {
+        let id = &self.current()?.task.id;
+        let outcome = self.outcome(to)?;
+        let writing = self.s.source.apply(&self.state.ids, id, &outcome);
+        if !self.unless_forced(writing).await? {
+            let source = self.s.source.describe();
+            self.bus
+                .notice(format!("task {id} isn't in {source} any more"));
         }
         Ok(())
+    }
+
+    fn outcome(&self, to: TaskState) -> Result<Outcome, Error> {
+        let c = self.current()?;
+        let attempt = Some(self.seed());
+        Ok(match to {
+            TaskState::Done => Outcome::Done {
+                commit: c.committed.clone().flatten(),
+                attempt,
+            },
+            TaskState::Blocked => {
+                let run = self.state.run.as_ref();
+                let reason = run.and_then(|r| match decide::standing(c, &r.rules) {
+                    Standing::Settled(ruling) => Some(ruling.reason),
+                    Standing::Open(_) => None,
+                });
+                Outcome::Blocked { reason, attempt }
+            }
+            TaskState::Open | TaskState::InProgress => Outcome::Open,
+        })
     }
 
     pub(crate) async fn commit(&mut self) -> Result<Fact, Error> {
@@ -330,7 +343,13 @@ impl Loop {
         // A worker's task file is not the project's.
         let extra = match self.s.worker {
             Some(_) => Vec::new(),
-            None => self.ignore(),
+            None => self
+                .s
+                .source
+                .file()
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
         };
         Ok(
             match self
@@ -414,7 +433,7 @@ fn decides(path: &str, taken_up: bool) -> bool {
 }
 
 /// Tasks done and in all.
-pub(crate) fn counts(file: &TaskFile) -> (u32, u32) {
+pub(crate) fn counts(file: &TaskList) -> (u32, u32) {
     let (done, total) = file.counts();
     (
         u32::try_from(done).unwrap_or(u32::MAX),

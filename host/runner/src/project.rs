@@ -1,12 +1,15 @@
 //! A project as it stands on disk, before anything runs: root, configuration, task file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ralph_config::{Config, Loaded, Origins, Source};
-use ralph_engine::tasks::{Ids, TaskFile};
+use ralph_config::{Config, Loaded, Origins};
+use ralph_engine::tasks::Ids;
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
+use crate::sources::file::FileSource;
+use crate::sources::{Source, Tasks};
 
 /// Where a configuration may stand below the root; later ones are laid over earlier ones.
 pub const CONFIG_PATHS: [&str; 2] = [".ralph/ralph.toml", "ralph.toml"];
@@ -34,8 +37,6 @@ pub const PROMPT_PATHS: [&str; 4] = [
 
 /// A configuration file may be this big.
 const CONFIG_MAX: u64 = 1 << 20;
-/// A task file may be this big.
-const TASKS_MAX: u64 = 64 << 20;
 
 /// An opened project.
 #[derive(Clone)]
@@ -157,22 +158,18 @@ impl Project {
         }))
     }
 
-    /// The task file: path, bytes and what they say. `ids` are those that a run has given
-    /// ([`ralph_engine::State::ids`]).
-    pub fn tasks(&self, ids: &Ids) -> Result<(String, Vec<u8>, TaskFile), Error> {
-        let (path, bytes) = self.task_bytes()?;
-        let file = TaskFile::parse_known(&path, &bytes, ids)?;
-        Ok((path, bytes, file))
+    /// Where its tasks come from. Nothing is read yet.
+    ///
+    /// # Errors
+    /// There is no task file.
+    pub fn source(&self) -> Result<Arc<dyn Source>, Error> {
+        Ok(Arc::new(FileSource::new(&self.ws, self.task_path()?)))
     }
 
-    /// The task file as it is: path and bytes.
-    pub fn task_bytes(&self) -> Result<(String, Vec<u8>), Error> {
-        let path = self.task_path()?;
-        let bytes = self
-            .ws
-            .read(&path, TASKS_MAX)?
-            .ok_or_else(|| Error::Usage(format!("the task file {path} is gone")))?;
-        Ok((path, bytes))
+    /// The tasks as they are. `ids` are those that a run has given
+    /// ([`ralph_engine::State::ids`]).
+    pub async fn tasks(&self, ids: &Ids) -> Result<Tasks, Error> {
+        self.source()?.load(ids).await
     }
 
     /// The text that opens a prompt, if the project has one.
@@ -196,9 +193,9 @@ impl Project {
     }
 }
 
-fn source(name: &str, bytes: Vec<u8>) -> Result<Source, Error> {
+fn source(name: &str, bytes: Vec<u8>) -> Result<ralph_config::Source, Error> {
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Source {
+        Ok(text) => Ok(ralph_config::Source {
             name: name.to_owned(),
             text,
         }),

@@ -333,7 +333,7 @@ impl Loop {
                 if self.stopping.asked().is_some() {
                     return Ok(());
                 }
-                let facts = self.select(target.as_deref())?;
+                let facts = self.select(target.as_deref()).await?;
                 self.record_all(facts)
             }
             Effect::Wait { until, why } => self.wait(until, why).await,
@@ -371,7 +371,7 @@ impl Loop {
                 self.sync()
             }
             Effect::Mark(to) => {
-                self.mark(to)?;
+                self.mark(to).await?;
                 self.record(Fact::Marked { state: to })
             }
             Effect::Commit => {
@@ -411,8 +411,19 @@ impl Loop {
         self.save()
     }
 
+    /// Until somebody wants the run to end at once.
+    pub(crate) async fn unless_forced<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        tokio::select! {
+            done = work => done,
+            () = self.stopping.force() => Err(Error::Stopped),
+        }
+    }
+
     pub(crate) fn ignore(&self) -> Vec<String> {
-        vec![self.s.task_path.clone()]
+        self.s.source.own()
     }
 
     pub(crate) fn places(&self) -> Result<Places, Error> {

@@ -72,7 +72,7 @@ async fn go(
     };
     let setup = patiently(Setup::new(project.clone(), super::host()?, options)).await?;
     for warning in &setup.warnings {
-        note(&format!("warning: {}: {warning}", setup.task_path));
+        note(&format!("warning: {}: {warning}", setup.source.describe()));
     }
     if args.trust && !trust.given {
         trust.give(project)?;
