@@ -78,7 +78,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Checkpoint => cmd::steer::checkpoint(&dir, out).await,
         Command::Inject(a) => cmd::steer::inject(&dir, &a, out).await,
         Command::Ps => cmd::steer::ps(out).await,
-        Command::Convert(a) => cmd::task::convert(&dir, &a, out),
+        Command::Convert(a) => cmd::task::convert(&dir, &a, out).await,
         Command::Task(a) => cmd::task::task(&dir, a, out).await,
         Command::Plugin(a) => cmd::plugin::plugin(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),

@@ -30,7 +30,7 @@ pub struct Tasks {
     /// github: no issue with one of these labels.
     pub exclude_labels: Vec<String>,
     /// github: so many open issues, and so many closed ones, are read; the newest.
-    #[schemars(range(min = 1, max = 5000))]
+    #[schemars(range(min = 1, max = 1000))]
     pub limit: u32,
     /// One call of `gh` or `bd` may take this long.
     pub timeout: Span,

@@ -143,7 +143,7 @@ fn a_wrong_value_is_named_at_the_value() {
         ),
         (
             "[tasks]\nlimit = 0",
-            "2:9: `limit` should be from 1 to 5000 and is 0",
+            "2:9: `limit` should be from 1 to 1000 and is 0",
         ),
         (
             "[tasks]\ntimeout = '0s'",

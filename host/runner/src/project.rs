@@ -3,13 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ralph_config::types::TaskSource;
 use ralph_config::{Config, Loaded, Origins};
 use ralph_engine::tasks::Ids;
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
+use crate::sources::beads::BeadsSource;
 use crate::sources::file::FileSource;
+use crate::sources::github::GithubSource;
 use crate::sources::{Source, Tasks};
+use crate::trust::Trust;
 
 /// Where a configuration may stand below the root; later ones are laid over earlier ones.
 pub const CONFIG_PATHS: [&str; 2] = [".ralph/ralph.toml", "ralph.toml"];
@@ -51,6 +55,8 @@ pub struct Project {
     pub origins: Origins,
     /// Does any configuration file exist?
     pub configured: bool,
+    /// A person has accepted, for this once, what the configuration can run.
+    pub accepted: bool,
 }
 
 impl Project {
@@ -89,6 +95,7 @@ impl Project {
             warnings,
             origins,
             configured,
+            accepted: false,
         };
         project.directory()?;
         Ok(project)
@@ -97,6 +104,9 @@ impl Project {
     /// The form `tasks/<name>/`: `prd.json` there is the task file, and `progress.txt` beside it
     /// takes the progress, unless the configuration names another file.
     fn directory(&mut self) -> Result<(), Error> {
+        if self.config.tasks.source != TaskSource::File {
+            return Ok(());
+        }
         let dir = match &self.config.files.tasks {
             Some(path) if self.is_dir(path) => path.trim_end_matches('/').to_owned(),
             Some(_) => return Ok(()),
@@ -161,9 +171,17 @@ impl Project {
     /// Where its tasks come from. Nothing is read yet.
     ///
     /// # Errors
-    /// There is no task file.
+    /// There is no task file, or nobody has accepted that a tracker's program runs.
     pub fn source(&self) -> Result<Arc<dyn Source>, Error> {
-        Ok(Arc::new(FileSource::new(&self.ws, self.task_path()?)))
+        let tasks = &self.config.tasks;
+        if tasks.source != TaskSource::File && !self.accepted {
+            Trust::of(self)?.demand()?;
+        }
+        Ok(match tasks.source {
+            TaskSource::File => Arc::new(FileSource::new(&self.ws, self.task_path()?)),
+            TaskSource::Github => Arc::new(GithubSource::new(&self.ws, tasks)),
+            TaskSource::Beads => Arc::new(BeadsSource::new(&self.ws, tasks)),
+        })
     }
 
     /// The tasks as they are. `ids` are those that a run has given

@@ -411,17 +411,6 @@ impl Loop {
         self.save()
     }
 
-    /// Until somebody wants the run to end at once.
-    pub(crate) async fn unless_forced<T>(
-        &self,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        tokio::select! {
-            done = work => done,
-            () = self.stopping.force() => Err(Error::Stopped),
-        }
-    }
-
     pub(crate) fn ignore(&self) -> Vec<String> {
         self.s.source.own()
     }

@@ -117,7 +117,7 @@ pub async fn status(project: &Project) -> Result<Status, Error> {
     let last = file.history.last().cloned();
     let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
     let tasks = project.tasks(&state.ids).await?.list;
-    let (done, total) = crate::phases::counts(&tasks);
+    let (done, total) = crate::choice::counts(&tasks);
     let next = match tasks.next(&|_| false) {
         ralph_engine::tasks::Selection::Task(e) => Some(NextTask {
             id: e.task.id.clone(),

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use ralph_config::types::TaskSource;
 use ralph_engine::state::Note;
-use ralph_engine::tasks::{Entry, NewTask, TaskFile, TaskList};
+use ralph_engine::tasks::{Entry, NewTask, TaskList};
 use ralph_engine::types::TaskState;
 use ralph_engine::{Fact, State};
 use ralph_workspace::ProjectLock;
@@ -15,6 +16,7 @@ use crate::error::Error;
 use crate::journal::{self, Journal};
 use crate::project::Project;
 use crate::records::{self, StateFile};
+use crate::sources::file::FileSource;
 use crate::sources::{Outcome, Source};
 use crate::status;
 
@@ -124,7 +126,7 @@ pub async fn change(project: &Project, id: &str, change: &Change) -> Result<Show
 /// Adds a task behind `after`, or at the end.
 ///
 /// # Errors
-/// As [`TaskFile::add`]; a run is on; the source has no place for what is wanted.
+/// As [`ralph_engine::tasks::TaskFile::add`]; a run is on; the source has no place for what is wanted.
 pub async fn add(project: &Project, new: &NewTask, after: Option<&str>) -> Result<Shown, Error> {
     let (mut edit, _) = Edit::open(project).await?;
     let id = edit.source.add(&edit.state.ids, new, after).await?;
@@ -215,27 +217,51 @@ impl Edit {
 }
 
 /// Writes the tasks of `from` into `to`, which must not be there; what `to` doesn't hold.
-/// Ids that a run remembers hold for the project's own task file.
+/// Ids that a run remembers hold for the project's own task file. `github` and `beads` are those
+/// trackers, unless a file is called so.
 ///
 /// # Errors
-/// `from` can't be read, `to` is there already, or can't hold the tasks.
-pub fn convert(project: &Project, from: &str, to: &str) -> Result<Vec<String>, Error> {
-    const MAX: u64 = 64 << 20;
+/// `from` can't be read, `to` is there already, is a tracker, or can't hold the tasks.
+pub async fn convert(project: &Project, from: &str, to: &str) -> Result<Vec<String>, Error> {
     let ws = &project.ws;
-    let bytes = ws
-        .read(from, MAX)?
-        .ok_or_else(|| Error::Usage(format!("there is no file {from}")))?;
+    if tracker(to).is_some() {
+        return Err(Error::Usage(format!(
+            "tasks can be read from {to} and not written into it all at once; `ralph task add` adds one"
+        )));
+    }
+    let source: Arc<dyn Source> = match tracker(from).filter(|_| !ws.exists(from)) {
+        Some(kind) => {
+            let mut wanted = project.clone();
+            // Whoever names what the configuration doesn't wants it to run.
+            wanted.accepted |= project.config.tasks.source != kind;
+            wanted.config.tasks.source = kind;
+            wanted.source()?
+        }
+        None if !ws.exists(from) => {
+            return Err(Error::Usage(format!("there is no file {from}")));
+        }
+        None => Arc::new(FileSource::new(ws, from.to_owned())),
+    };
     if ws.exists(to) {
         return Err(Error::Usage(format!(
             "{to} is there already; nothing was written"
         )));
     }
-    let known = if project.task_path().is_ok_and(|path| path == from) {
-        status::state(project)?.ids
-    } else {
-        Default::default()
+    let own = project.config.tasks.source == TaskSource::File
+        && project.task_path().is_ok_and(|path| path == from);
+    let known = match own {
+        true => status::state(project)?.ids,
+        false => Default::default(),
     };
-    let converted = TaskFile::parse_known(from, &bytes, &known)?.convert(to)?;
+    let converted = source.load(&known).await?.list.convert(to)?;
     ws.write(to, &converted.bytes)?;
     Ok(converted.lost)
+}
+
+fn tracker(name: &str) -> Option<TaskSource> {
+    match name {
+        "github" => Some(TaskSource::Github),
+        "beads" => Some(TaskSource::Beads),
+        _ => None,
+    }
 }

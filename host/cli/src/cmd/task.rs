@@ -96,9 +96,9 @@ fn word(state: TaskState) -> (&'static str, AnsiColor) {
 }
 
 /// `ralph convert`
-pub fn convert(dir: &Path, args: &ConvertArgs, out: &Out) -> Result<ExitCode, Error> {
+pub async fn convert(dir: &Path, args: &ConvertArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let lost = tasks::convert(&project, &args.from, &args.to)?;
+    let lost = tasks::convert(&project, &args.from, &args.to).await?;
     for line in &lost {
         out.text(format!("not in {}: {line}", args.to));
     }

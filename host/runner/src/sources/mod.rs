@@ -1,21 +1,27 @@
 //! Where tasks come from, and where it is written down what became of them.
 //!
 //! - [`file`]: a task file; `guard`: what an agent may not do to it
-//! - [`github`], [`beads`]: trackers, through their own programs; `program`: how those are run
+//! - [`github`], [`beads`]: trackers, through their own programs; `gh`: its calls; `program`: how those are run
 //! - [`held`]: a tracker as a worker in a worktree sees it
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use ralph_engine::tasks::{Ids, NewTask, TaskList};
+use ralph_engine::text;
 use ralph_engine::types::TaskState;
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
 use crate::names::Places;
 
+pub mod beads;
 pub mod file;
+mod gh;
+pub mod github;
 mod guard;
+pub mod held;
+mod program;
 
 /// The tasks as they were just read.
 #[derive(Debug, Clone)]
@@ -102,4 +108,21 @@ pub trait Source: Send + Sync {
     /// The same for a worker whose worktree is `ws`: what it says holds there only, until its work is
     /// merged.
     fn beside(self: Arc<Self>, ws: &Workspace) -> Arc<dyn Source>;
+}
+
+/// What a tracker can take: lines of plain text, and no place among the others.
+fn plain(new: &NewTask, after: Option<&str>) -> Result<(), Error> {
+    if after.is_some() {
+        return Err(Error::Usage(
+            "a tracker's issues have no order that could be chosen; leave `--after` out".into(),
+        ));
+    }
+    for line in std::iter::once(&new.title).chain(&new.acceptance) {
+        if line.trim().is_empty() || text::one_line(line, usize::MAX) != *line {
+            let shown = text::one_line(line, 80);
+            let what = format!("`{shown}` should be one line of plain text");
+            return Err(Error::Usage(what));
+        }
+    }
+    Ok(())
 }

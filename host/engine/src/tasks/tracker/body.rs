@@ -6,7 +6,7 @@ use crate::text;
 /// An issue's text, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Body {
-    /// The text, without comments.
+    /// The text without comments, and without what the other two hold.
     pub text: String,
     /// Boxes below a heading "Acceptance criteria"; without such a heading all boxes.
     pub acceptance: Vec<String>,
@@ -14,54 +14,72 @@ pub(super) struct Body {
     pub depends: Vec<String>,
 }
 
+/// What a line is.
+#[derive(Clone, Copy, PartialEq)]
+enum Line {
+    Text,
+    /// The heading of the criteria.
+    Heading,
+    /// A box, below such a heading or not.
+    Box(bool),
+    Depends,
+}
+
 pub(super) fn read(raw: &str) -> Body {
     let text = without_comments(&text::strip_escapes(&raw.replace("\r\n", "\n")));
-    let mut body = Body::default();
-    let (mut below, mut all) = (None, Vec::new());
+    let mut lines: Vec<(&str, Line)> = Vec::new();
+    let (mut below, mut all, mut depends) = (Vec::new(), Vec::new(), Vec::new());
     let mut fence: Option<&str> = None;
-    let mut criteria = None;
+    let mut criteria: Option<usize> = None;
     for line in text.lines() {
         let bare = line.trim_start();
         let ticks = ["```", "~~~"].into_iter().find(|f| bare.starts_with(f));
-        if let Some(open) = fence {
-            fence = if ticks == Some(open) { None } else { fence };
-            continue;
-        }
-        if ticks.is_some() {
-            fence = ticks;
-            continue;
-        }
-        if let Some((level, heading)) = section::atx(bare) {
-            if criteria.is_some_and(|l| level <= l) {
-                criteria = None;
-            }
-            if criteria.is_none() && is_criteria(heading) {
-                criteria = Some(level);
-                below.get_or_insert_with(Vec::new);
-            }
-            continue;
-        }
         let content = match item::marker(bare) {
             Some(marker) => bare[marker.width..].trim_start(),
             None => bare,
         };
-        if let Some(words) = dependencies(content) {
-            body.depends.extend(words);
-            continue;
-        }
-        if let item::Mark::Box(_, title) = item::mark(content)
+        let mut kind = Line::Text;
+        if fence.is_some() || ticks.is_some() {
+            fence = match fence {
+                None => ticks,
+                Some(open) if ticks == Some(open) => None,
+                Some(open) => Some(open),
+            };
+        } else if let Some((level, heading)) = section::atx(bare) {
+            if criteria.is_some_and(|l| level <= l) {
+                criteria = None;
+            }
+            if criteria.is_none() && is_criteria(heading) {
+                (criteria, kind) = (Some(level), Line::Heading);
+            }
+        } else if let Some(words) = dependencies(content) {
+            depends.extend(words);
+            kind = Line::Depends;
+        } else if let item::Mark::Box(_, title) = item::mark(content)
             && content != bare
         {
             let title = text::one_line(title, 2000);
-            if let (Some(below), true) = (&mut below, criteria.is_some()) {
+            if criteria.is_some() {
                 below.push(title.clone());
             }
             all.push(title);
+            kind = Line::Box(criteria.is_some());
         }
+        lines.push((line, kind));
     }
-    body.acceptance = below.filter(|b: &Vec<String>| !b.is_empty()).unwrap_or(all);
-    body.text = text.trim().to_owned();
-    body
+    let named = !below.is_empty();
+    let rest = lines.into_iter().filter(|(_, kind)| match kind {
+        Line::Text => true,
+        Line::Depends => false,
+        Line::Heading => !named,
+        Line::Box(criterion) => named && !criterion,
+    });
+    let rest: Vec<&str> = rest.map(|(line, _)| line).collect();
+    Body {
+        text: rest.join("\n").trim().to_owned(),
+        acceptance: if named { below } else { all },
+        depends,
+    }
 }
 
 fn is_criteria(heading: &str) -> bool {
@@ -117,7 +135,10 @@ mod tests {
         );
         assert_eq!(body.acceptance, ["it works", "it is *fast*", "third"]);
         assert!(!body.text.contains("per line"), "{}", body.text);
-        assert!(body.text.starts_with("Do it.\n"));
+        assert_eq!(
+            body.text,
+            "Do it.\n\n- [ ] a plan\n\n\n- no box\n### Sub\n## Notes\n- [ ] not this"
+        );
     }
 
     #[test]
