@@ -73,7 +73,7 @@ pub enum Command {
     Ps,
     /// Look at tasks, and change them while no run is on
     Task(TaskArgs),
-    /// Write the tasks of one file into another of another form; never overwrites
+    /// Write the tasks of a file, or of a tracker, into a file of another form; never overwrites
     Convert(ConvertArgs),
     /// Look at components
     Plugin(PluginArgs),
@@ -248,7 +248,7 @@ pub struct InjectArgs {
 
 #[derive(ClapArgs)]
 pub struct ConvertArgs {
-    /// A task file, relative to the project's root
+    /// A task file, relative to the project's root, or `github` or `beads`
     pub from: String,
     /// The file to write; its ending says in which form: .md, .json, .yaml, .yml
     pub to: String,

@@ -48,6 +48,7 @@ impl Checks<'_> {
         }
         self.budget();
         self.claims();
+        self.tasks();
         let files = &config.files;
         let optional = [
             ("tasks", &files.tasks),

@@ -35,6 +35,8 @@ pub(crate) enum Becomes {
     Agent,
     /// The timeout of every agent that has none of its own.
     AgentTimeout,
+    /// Where tasks come from, if that is a tracker that is here too.
+    Tracker,
     /// The review's prompt, unless it has one of its own.
     ReviewPrompt,
 }
@@ -89,7 +91,9 @@ pub(crate) const TABLES: &[&str] = &[
     "init",
 ];
 
-use Becomes::{Agent, AgentTimeout, Bytes, Gates, Key, Nothing, ReviewPrompt, Seconds, Template};
+use Becomes::{
+    Agent, AgentTimeout, Bytes, Gates, Key, Nothing, ReviewPrompt, Seconds, Template, Tracker,
+};
 use Shape::{Any, Bool, Int, Number, Text, Texts, Word};
 
 const COUNT: Shape = Int(0, i64::MAX);
@@ -161,13 +165,13 @@ pub(crate) const KEYS: &[Old] = &[
     old("git.branchPrefix", &[], Text, Key("git.branch_prefix")),
     old("git.amend_if_needed", &["git.amendIfNeeded"], Bool, Nothing),
 
-    dead("tracker.kind", Word(&["auto", "markdown", "md", "json", "file", "yaml", "yml", "beads", "bd", "github_issues", "github", "web_analysis", "web"])),
+    old("tracker.kind", &[], Word(&["auto", "markdown", "md", "json", "file", "yaml", "yml", "beads", "bd", "github_issues", "github", "web_analysis", "web"]), Tracker),
     old("tracker.plugin", &["tracker.plugin_path"], Text, Nothing),
-    dead("tracker.github.repo", Text),
+    old("tracker.github.repo", &[], Text, Key("tasks.repo")),
     dead("tracker.github.auth_method", Word(&["gh_cli", "token"])),
     dead("tracker.github.token_env", Text),
-    dead("tracker.github.label_filter", Text),
-    dead("tracker.github.exclude_labels", Texts),
+    old("tracker.github.label_filter", &[], Text, Key("tasks.label")),
+    old("tracker.github.exclude_labels", &[], Texts, Key("tasks.exclude_labels")),
     dead("tracker.github.cache_ttl_seconds", COUNT),
     dead("tracker.github.close_on_done", Bool),
     dead("tracker.github.comment_on_done", Bool),

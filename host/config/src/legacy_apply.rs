@@ -14,6 +14,8 @@ use crate::walk::{Problem, nearest, place};
 pub(crate) struct Later {
     pub agent_timeout: Option<Node>,
     pub review_prompt: Option<Node>,
+    /// GitHub issues were asked for, here.
+    pub github: Option<At>,
     /// Keys without effect.
     pub without_effect: BTreeSet<String>,
 }
@@ -135,6 +137,24 @@ impl Pass<'_> {
             }
             Becomes::AgentTimeout => {
                 self.later.agent_timeout = Some(Node::text(at, format!("{number}s")))
+            }
+            Becomes::Tracker => {
+                let Value::Text(kind) = &node.value else {
+                    return;
+                };
+                let source = match kind.as_str() {
+                    "github" | "github_issues" => "github",
+                    "beads" | "bd" => "beads",
+                    // Which of the files it is, is seen without being told.
+                    "web" | "web_analysis" => {
+                        self.later.without_effect.insert(key);
+                        return;
+                    }
+                    _ => return,
+                };
+                self.later.github = (source == "github").then_some(at);
+                let source = Node::text(at, source.to_owned());
+                self.put.push((key, path("tasks.source"), source));
             }
             Becomes::ReviewPrompt => self.later.review_prompt = Some(node),
         }

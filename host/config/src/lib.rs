@@ -16,6 +16,7 @@ pub mod builtins;
 mod checks;
 mod checks_git;
 mod checks_prompt;
+mod checks_tasks;
 pub mod error;
 mod legacy;
 mod legacy_apply;
@@ -33,6 +34,7 @@ mod source;
 pub mod templates;
 mod tree;
 pub mod types;
+mod types_tasks;
 pub mod units;
 mod walk;
 

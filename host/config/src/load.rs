@@ -87,6 +87,13 @@ fn put_later(root: &mut Node, later: &mut Later) {
     if let Some(prompt) = later.review_prompt.take() {
         set_unless(table, &["review", "prompt"], prompt);
     }
+    // What the Python loop took for granted.
+    if let Some(at) = later.github.take() {
+        let blocked = Value::Array(vec![Node::text(at, "blocked".to_owned())]);
+        let ready = Node::text(at, "ready".to_owned());
+        set_unless(table, &["tasks", "label"], ready);
+        set_unless(table, &["tasks", "exclude_labels"], Node::new(at, blocked));
+    }
     if let Some(timeout) = later.agent_timeout.take() {
         let own = table.get("agents").and_then(|f| f.node.table());
         let mut names: Vec<String> = own

@@ -2,6 +2,7 @@
 
 use crate::error::ConfigError;
 use crate::load::Loaded;
+use crate::types::TaskSource;
 
 /// Asks `exists` about every file the configuration names (paths relative to the project's root)
 /// and reports those that aren't there, each at its place in the configuration.
@@ -18,7 +19,10 @@ pub fn missing_files(loaded: &Loaded, exists: &dyn Fn(&str) -> bool) -> Option<C
         ("template", &config.files.template),
         ("specs", &config.files.specs),
     ] {
-        named.extend(path.as_deref().map(|p| (vec!["files", key], p)));
+        // With another source of tasks there need be no task file.
+        let wanted = key != "tasks" || config.tasks.source == TaskSource::File;
+        let path = path.as_deref().filter(|_| wanted);
+        named.extend(path.map(|p| (vec!["files", key], p)));
     }
     for (table, judge) in [("judge", &config.judge), ("review", &config.review)] {
         let path = judge.prompt.as_deref().filter(|_| judge.enabled);

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::builtins;
 use crate::show;
-use crate::types::{Agent, Allow, Config, Gate, Judge, Sandbox, Table};
+use crate::types::{Agent, Allow, Config, Gate, Judge, Sandbox, Table, TaskSource, Tasks};
 
 /// One thing that a configuration can make run or reach. Both texts are fit for a terminal: what
 /// does not show as itself is written as an escape, and different settings give different texts.
@@ -46,6 +46,7 @@ pub fn powers(config: &Config) -> Vec<Power> {
             );
         }
     }
+    list.tasks(&config.tasks);
     for (name, agent) in &config.agents {
         list.agent(config, name, agent);
     }
@@ -145,6 +146,23 @@ impl List {
         if !config.is_empty() {
             self.add(what.to_owned(), plain_json(config));
         }
+    }
+
+    fn tasks(&mut self, tasks: &Tasks) {
+        let words = match tasks.source {
+            TaskSource::File => return,
+            TaskSource::Beads => vec!["bd".to_owned()],
+            TaskSource::Github => {
+                let mut words = vec!["gh".to_owned(), "issue".to_owned()];
+                for (option, value) in [("--repo", &tasks.repo), ("--label", &tasks.label)] {
+                    if !value.is_empty() {
+                        words.extend([option.to_owned(), value.clone()]);
+                    }
+                }
+                words
+            }
+        };
+        self.words("tasks are read and closed by running".into(), &words);
     }
 
     fn agent(&mut self, config: &Config, name: &str, agent: &Agent) {

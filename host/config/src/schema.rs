@@ -96,8 +96,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 18,
-            "Config, Loop, Files, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits"
+            strict, 19,
+            "Config, Loop, Files, Tasks, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode"
         );
     }
 

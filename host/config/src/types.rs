@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::prompting::{Claims, Mode, Prompt};
+pub use crate::types_tasks::{TaskSource, Tasks};
 use crate::units::{Size, Span};
 
 /// A free table that is handed to a plugin as JSON.
@@ -21,6 +22,8 @@ pub struct Config {
     pub run: Loop,
     /// Where things are, relative to the project's root.
     pub files: Files,
+    /// Where tasks come from.
+    pub tasks: Tasks,
     /// Agents by name; `codex`, `claude`, `copilot` and `scripted` are there without a table.
     pub agents: BTreeMap<String, Agent>,
     /// What the host checks, in this order in reports. All run side by side.

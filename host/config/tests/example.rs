@@ -37,6 +37,7 @@ fn every_key_is_in_it_with_a_remark() {
     for (def, at) in [
         ("Loop", &json["loop"]),
         ("Files", &json["files"]),
+        ("Tasks", &json["tasks"]),
         ("Agent", &json["agents"]["example"]),
         ("Judge", &json["judge"]),
         ("Judge", &json["review"]),
@@ -106,7 +107,7 @@ fn what_its_comments_give_as_defaults_are_the_defaults() {
         mode: None,
         ..c.run
     };
-    assert_eq!((run, git), (d.run, d.git));
+    assert_eq!((run, git, c.tasks), (d.run, d.git, d.tasks));
     assert_eq!(c.judge.plugin.as_deref(), Some("judge"));
 }
 

@@ -142,7 +142,7 @@ fn what_has_no_effect_is_said_in_one_warning() {
     assert_eq!(
         warnings,
         [
-            "ralph.toml: written for the Python loop; these have no effect here: [adaptive_timeout], [authorization], [diagnostics], files.judge, files.plan, gates.max_output_lines, gates.output_mode, gates.precommit_hook, gates.prek.argv, gates.prek.enabled, gates.review.backend, gates.smart.enabled, gates.smart.skip_gates_for, git.amend_if_needed, git.branch_strategy, loop.adaptive.enabled, loop.adaptive.high_risk_threshold, loop.skip_blocked_tasks, [output], parallel.enabled, parallel.merge_policy, [tracker], [watch]"
+            "ralph.toml: written for the Python loop; these have no effect here: [adaptive_timeout], [authorization], [diagnostics], files.judge, files.plan, gates.max_output_lines, gates.output_mode, gates.precommit_hook, gates.prek.argv, gates.prek.enabled, gates.review.backend, gates.smart.enabled, gates.smart.skip_gates_for, git.amend_if_needed, git.branch_strategy, loop.adaptive.enabled, loop.adaptive.high_risk_threshold, loop.skip_blocked_tasks, [output], parallel.enabled, parallel.merge_policy, [watch]"
         ]
     );
     assert!(

@@ -219,3 +219,17 @@ fn a_changed_argument_changes_the_digest() {
         assert!(all[i + 1..].iter().all(|b| a != b), "{i}");
     }
 }
+
+#[test]
+fn programs_that_keep_tasks_are_listed_with_what_they_are_told() {
+    let text = "[tasks]\nsource = 'github'\nrepo = 'o/r'\nlabel = 'ready now'";
+    assert_eq!(
+        shown(text),
+        ["tasks are read and closed by running: gh issue --repo o/r --label \"ready now\""]
+    );
+    assert_eq!(
+        shown("[tasks]\nsource = 'beads'"),
+        ["tasks are read and closed by running: bd"]
+    );
+    assert!(shown("[tasks]\nrepo = 'o/r'").is_empty());
+}

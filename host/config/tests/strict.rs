@@ -67,7 +67,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         ),
         (
             "\"a\\u001b[2J\\u202e\" = 1",
-            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, agents, gates, judge, review, plugins, git, parallel, notify, supervise, budget, limits, prompt, claims, modes",
+            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, tasks, agents, gates, judge, review, plugins, git, parallel, notify, supervise, budget, limits, prompt, claims, modes",
         ),
     ] {
         assert_eq!(only(text), want, "{text}");
@@ -124,6 +124,30 @@ fn a_wrong_value_is_named_at_the_value() {
         (
             "[files]\nprogress = 2026-01-01",
             "2:12: `progress` should be a string and is a date",
+        ),
+        (
+            "[tasks]\nsource = 'gitub'",
+            "2:10: `source` should be one of file, github, beads and is `gitub`; did you mean \"github\"?",
+        ),
+        (
+            "[tasks]\nrepo = '--web'",
+            "2:8: `--web` can't be a repository; write OWNER/NAME, or HOST/OWNER/NAME",
+        ),
+        (
+            "[tasks]\nlabel = 'a,b'",
+            "2:9: `a,b` can't be a label; a label is one line of at most 50 characters, without a comma or a quotation mark",
+        ),
+        (
+            "[tasks]\nexclude_labels = ['a', '']",
+            "2:24: `` can't be a label; a label is one line of at most 50 characters, without a comma or a quotation mark",
+        ),
+        (
+            "[tasks]\nlimit = 0",
+            "2:9: `limit` should be from 1 to 1000 and is 0",
+        ),
+        (
+            "[tasks]\ntimeout = '0s'",
+            "2:11: `timeout` should be more than nothing",
         ),
         (
             "gates = 3",

@@ -71,7 +71,7 @@ impl Current {
     }
 
     /// Folds a fact that belongs to an iteration; the error says why it can't follow.
-    pub(crate) fn take(&mut self, fact: &Fact) -> Result<(), &'static str> {
+    pub(crate) fn take(&mut self, fact: &Fact, mark_last: bool) -> Result<(), &'static str> {
         match fact {
             Fact::Prepared {
                 attempt_id,
@@ -163,7 +163,8 @@ impl Current {
             }
             Fact::Marked { state } => self.marked = Some(*state),
             Fact::Committed { sha, .. } => {
-                if self.marked != Some(TaskState::Done) || self.committed.is_some() {
+                let marked = self.marked == Some(TaskState::Done);
+                if !(marked || mark_last) || self.committed.is_some() {
                     return Err("the work wasn't accepted, or is committed");
                 }
                 self.committed = Some(sha.clone());

@@ -308,7 +308,7 @@ impl State {
                         let Some(c) = &mut self.current else {
                             return bad("no iteration is on");
                         };
-                        if let Err(why) = c.take(fact) {
+                        if let Err(why) = c.take(fact, run.rules.mark_last) {
                             return bad(why);
                         }
                     }
@@ -468,13 +468,18 @@ fn within(c: &Current, run: &Run) -> Effect {
         Standing::Settled(ruling) => ruling,
     };
     let wanted = ruling.leaves(c.attempt >= run.rules.max_attempts);
+    let uncommitted =
+        ruling.result == IterationResult::Accepted && run.rules.commit && c.committed.is_none();
+    if uncommitted && run.rules.mark_last {
+        return Effect::Commit;
+    }
     // Even if the file says so already: the host's own word is what is recorded.
     if c.marked != Some(wanted)
         && (c.marked.is_some() || seen.file_state != wanted || wanted == TaskState::Done)
     {
         return Effect::Mark(wanted);
     }
-    if ruling.result == IterationResult::Accepted && run.rules.commit && c.committed.is_none() {
+    if uncommitted {
         return Effect::Commit;
     }
     Effect::Close(ruling)

@@ -51,6 +51,9 @@ pub struct Rules {
     pub review: bool,
     /// Commit accepted work?
     pub commit: bool,
+    /// The tasks are in no file of the commit: they are told once it is made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mark_last: bool,
     /// What it may spend.
     #[serde(default)]
     pub budget: Budget,

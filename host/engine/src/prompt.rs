@@ -18,8 +18,6 @@ pub struct Input<'a> {
     pub record: Option<&'a TaskRecord>,
     /// Names of the gates, so that the agent may run what it can itself.
     pub gates: &'a [String],
-    /// Where the task file is.
-    pub task_file: &'a str,
     /// Who works.
     pub agent: &'a str,
     /// Notes for agents: path and text.
@@ -255,7 +253,6 @@ mod tests {
             attempt: (2, 3),
             record: Some(&record),
             gates: &[],
-            task_file: "PRD.md",
             agent: "claude",
             agents: None,
             specs: &[],

@@ -20,7 +20,7 @@ const NAME: &str = "prompt";
 
 /// The variables of a template, and what they are. Parts of a prompt come with their
 /// heading, as they stand in a prompt without a template, and are empty if there is nothing to say.
-pub const VARIABLES: [(&str, &str); 21] = [
+pub const VARIABLES: [(&str, &str); 20] = [
     (
         "header",
         "part: the text that opens every prompt ([files] prompt, else a built-in one)",
@@ -57,7 +57,6 @@ pub const VARIABLES: [(&str, &str); 21] = [
         "list of what spoke against the last attempt, each with `from` and `text`",
     ),
     ("tried", "list of one line for each earlier attempt"),
-    ("task_file", "path of the task file"),
     ("agent", "name of the agent that works"),
     (
         "done",
@@ -123,7 +122,6 @@ impl Template {
             attempt: (1, 1),
             record: None,
             gates: &[],
-            task_file: "PRD.md",
             agent: "agent",
             agents: None,
             specs: &[],
@@ -153,7 +151,6 @@ impl Template {
             "gates": input.gates,
             "notes": input.record.map(|r| r.notes.as_slice()).unwrap_or_default(),
             "tried": input.record.map(|r| r.earlier.as_slice()).unwrap_or_default(),
-            "task_file": input.task_file,
             "agent": input.agent,
             "done": input.tokens.done.first().map(String::as_str).unwrap_or_default(),
         });
@@ -244,7 +241,6 @@ mod tests {
             attempt: (2, 3),
             record: Some(&record),
             gates: &["tests".into()],
-            task_file: "PRD.md",
             agent: "claude",
             agents: None,
             specs: &[],

@@ -51,6 +51,7 @@ fn rules() -> Rules {
         judge: true,
         review: true,
         commit: true,
+        mark_last: false,
         budget: Default::default(),
         limits: Default::default(),
     }
@@ -77,6 +78,7 @@ fn some_rules(dice: &mut Dice) -> Rules {
         max_wait: maybe(10, 90_000).unwrap_or(90_000),
     };
     Rules {
+        mark_last: maybe(0, 1).is_some(),
         budget,
         limits,
         ..rules()

@@ -20,6 +20,7 @@ fn started() -> State {
                 judge: false,
                 review: false,
                 commit: false,
+                mark_last: false,
                 budget: Default::default(),
                 limits: Default::default(),
             },

@@ -18,6 +18,18 @@ pub enum Error {
     /// The task file can't be used.
     #[error(transparent)]
     Tasks(#[from] TaskFileError),
+    /// What keeps the tasks can't be used.
+    #[error("{source_name}: {problem}; {advice}")]
+    Source {
+        /// Whose tasks.
+        source_name: String,
+        /// What is wrong.
+        problem: String,
+        /// What to do.
+        advice: String,
+        /// A person has to set something right first.
+        setup: bool,
+    },
     /// A component can't be used.
     #[error(transparent)]
     Plugin(#[from] PluginError),
@@ -94,6 +106,7 @@ impl Error {
             | Error::Usage(_)
             | Error::Tasks(_)
             | Error::Plugin(_)
+            | Error::Source { setup: true, .. }
             | Error::Untrusted(_)
             | Error::Root(_) => 3,
             Error::Steer(_) => 1,

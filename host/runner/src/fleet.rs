@@ -20,7 +20,7 @@ use crate::merge::{Merge, merge};
 use crate::names::Places;
 use crate::records::Finished;
 use crate::run::{self, Loop, Summary, snapshot};
-use crate::taskfile;
+use crate::sources::Outcome;
 use crate::worker::{self, Worker};
 
 /// Those at work.
@@ -41,9 +41,9 @@ impl Fleet {
     pub(crate) async fn reconcile(&self, l: &mut Loop) -> Result<(), Error> {
         for worker in Worker::all(&l.s).await? {
             absorb_all(l, &worker).await?;
-            let (_, _, file) = l.s.project.tasks(&l.state.ids)?;
+            let tasks = l.s.source.load(&l.state.ids).await?.list;
             let task = &worker.note.task;
-            let over = file.get(task).is_none_or(|e| e.state == TaskState::Done);
+            let over = tasks.get(task).is_none_or(|e| e.state == TaskState::Done);
             if over && l.s.project.ws.exists(&worker.dir) {
                 keep(l, &worker).await?;
             }
@@ -55,7 +55,7 @@ impl Fleet {
         match effect {
             Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
             Effect::Select { target } => {
-                let facts = l.select(target.as_deref())?;
+                let facts = l.select(target.as_deref()).await?;
                 let nothing = matches!(facts.last(), Some(Fact::NothingSelectable { .. }));
                 if nothing && !self.at_work.is_empty() {
                     return self.wait(l).await;
@@ -189,13 +189,6 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
             l.s.git.branch_delete(&worker.note.branch).await?;
         } else if blocked {
             keep(l, worker).await?;
-            taskfile::mark(
-                &l.s.project,
-                &l.s.task_path,
-                &l.state.ids,
-                task,
-                TaskState::Blocked,
-            )?;
         } else if refused {
             worker.remove(&l.s).await?;
         }
@@ -248,12 +241,23 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
     };
     let blocked = ralph_engine::decide::blocks(&c, &rules);
     let (accepted, upto) = (*result == IterationResult::Accepted, *upto);
+    let reason = reason.clone();
+    let attempt = c.prepared.as_ref().map(|p| p.attempt_id.clone());
     let past = |line: Line| Past {
         at: line.at,
         fact: line.fact,
     };
     let mut facts: Vec<Past> = lines.into_iter().map(past).collect();
     facts.insert(facts.len().saturating_sub(1), recorded);
+    // Before it is journaled: a death in between says it twice, and never not at all.
+    if blocked {
+        let outcome = Outcome::Blocked {
+            reason: Some(reason),
+            attempt,
+        };
+        let task = &worker.note.task;
+        l.s.source.apply(&l.state.ids, task, &outcome).await?;
+    }
     l.record(Fact::Absorbed {
         task: worker.note.task.clone(),
         upto,

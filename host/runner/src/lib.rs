@@ -1,7 +1,8 @@
 //! Carries out what the engine decides, and feeds back what came of it.
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
-//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `taskfile`: its parts
+//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `choice`: its parts
+//! - [`sources`]: where tasks come from
 //! - [`journal`], [`records`], [`names`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
@@ -13,6 +14,7 @@ mod ask;
 pub mod audit;
 pub mod bus;
 mod checks;
+mod choice;
 pub mod clock;
 pub mod control;
 pub mod error;
@@ -34,10 +36,10 @@ mod resets;
 pub mod run;
 mod services;
 pub mod setup;
+pub mod sources;
 pub mod status;
 pub mod steer;
 pub mod supervise;
-mod taskfile;
 pub mod tasks;
 pub mod trust;
 mod waiting;

@@ -1,7 +1,6 @@
 //! Accepted work of a worker onto the branch.
 
 use ralph_engine::Fact;
-use ralph_engine::types::TaskState;
 use ralph_workspace::{Advanced, Restacked};
 
 use crate::checks::{self, Subject};
@@ -9,7 +8,7 @@ use crate::error::Error;
 use crate::fleet::replayed;
 use crate::run::Loop;
 use crate::services::Looked;
-use crate::taskfile;
+use crate::sources::Outcome;
 use crate::worker::{Done, Worker};
 
 /// What came of accepted work.
@@ -57,14 +56,14 @@ pub(crate) async fn merge(l: &mut Loop, worker: &Worker, done: &Done) -> Result<
             {
                 return Ok(Merge::Refused(failed));
             }
-            let path = l.s.task_path.clone();
-            if git.is_tracked_and_clean(&path).await? {
-                let mut there = l.s.project.clone();
-                there.ws = worker.ws.clone();
-                let (_, bytes) = l.s.project.task_bytes()?;
-                worker.ws.write(&path, &bytes)?;
-                taskfile::mark(&there, &path, &l.state.ids, task, TaskState::Done)?;
-                sha = worker.git.amend_with(&path).await?;
+            if let Some(path) = l.s.source.file()
+                && git.is_tracked_and_clean(path).await?
+            {
+                worker.copy(&l.s, path)?;
+                let there = l.s.source.clone().beside(&worker.ws);
+                let done = Outcome::BY_HAND;
+                there.apply(&l.state.ids, task, &done).await?;
+                sha = worker.git.amend_with(path).await?;
             }
             if let Advanced::Refused { output } = git.advance(&sha).await? {
                 return Err(Error::Unmerged {
@@ -76,13 +75,14 @@ pub(crate) async fn merge(l: &mut Loop, worker: &Worker, done: &Done) -> Result<
             Merge::Done(Some(sha))
         }
     };
-    taskfile::mark(
-        &l.s.project,
-        &l.s.task_path,
-        &l.state.ids,
-        task,
-        TaskState::Done,
-    )?;
+    let done = Outcome::Done {
+        commit: match &merged {
+            Merge::Done(sha) => sha.clone(),
+            Merge::Refused(_) => None,
+        },
+        attempt: Some(attempt.to_owned()),
+    };
+    l.s.source.apply(&l.state.ids, task, &done).await?;
     Ok(merged)
 }
 

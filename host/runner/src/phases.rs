@@ -8,8 +8,7 @@ use ralph_engine::claim;
 use ralph_engine::decide::Ruling;
 use ralph_engine::fact::{Claim, IterationResult};
 use ralph_engine::state::Current;
-use ralph_engine::tasks::{Selection, TaskFile};
-use ralph_engine::types::{AgentOutcome, Iteration, Role, TaskState};
+use ralph_engine::types::{AgentOutcome, Iteration, Role};
 use ralph_workspace::Commit;
 
 use crate::agent::{self, AgentCall};
@@ -19,7 +18,6 @@ use crate::names::Places;
 use crate::records::Finished;
 use crate::run::{Loop, snapshot};
 use crate::services::Looked;
-use crate::taskfile;
 
 impl Loop {
     pub(crate) fn current(&self) -> Result<&Current, Error> {
@@ -57,47 +55,6 @@ impl Loop {
             .unwrap_or_default()
     }
 
-    /// Ids that are new, what time it is, and what was chosen; the last is the choice.
-    pub(crate) fn select(&self, target: Option<&str>) -> Result<Vec<Fact>, Error> {
-        let (path, _, file) = self.s.project.tasks(&self.state.ids)?;
-        let mut facts = Vec::new();
-        if *file.ids() != *self.state.ids {
-            let ids = file.ids().clone();
-            facts.push(Fact::IdsAssigned { ids });
-        }
-        facts.push(clock::fact());
-        facts.push(self.choice(&path, &file, target)?);
-        Ok(facts)
-    }
-
-    fn choice(&self, path: &str, file: &TaskFile, target: Option<&str>) -> Result<Fact, Error> {
-        let (done, total) = counts(file);
-        let nothing = |open| Fact::NothingSelectable { done, total, open };
-        let claimed = self.state.run.as_ref().map(|r| &r.claimed);
-        let taken = |id: &str| claimed.is_some_and(|c| c.contains_key(id));
-        let chosen = match target {
-            None => file.next(&taken),
-            Some(id) => match file.get(id).map(|e| e.state) {
-                None => return Err(Error::Usage(format!("{path} has no task `{id}` any more"))),
-                Some(TaskState::Done) => return Ok(nothing(Vec::new())),
-                Some(_) => file.next(&|other| other != id || taken(other)),
-            },
-        };
-        Ok(match chosen {
-            Selection::Task(entry) => Fact::Selected {
-                task: entry.task.clone(),
-                done,
-                total,
-            },
-            Selection::AllDone => nothing(Vec::new()),
-            Selection::Nothing { open } => nothing(
-                open.into_iter()
-                    .filter(|(id, _)| target.is_none_or(|t| t == id))
-                    .collect(),
-            ),
-        })
-    }
-
     pub(crate) async fn prepare(&mut self) -> Result<Fact, Error> {
         let c = self.current()?;
         let mut attempt_id = format!("{}-iter{:04}", clock::compact(), c.number);
@@ -105,6 +62,8 @@ impl Loop {
             attempt_id = format!("{attempt_id}-{worker}");
         }
         let places = Places::of(&c.task.id, &attempt_id);
+        let beginning = self.s.source.begin(&c.task.id, &places);
+        self.unless_forced(beginning).await?;
         let now = self.s.git.snapshot().await?;
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
             // What decides here what runs is as a person left it before this run, or the
@@ -123,7 +82,6 @@ impl Loop {
             .await?;
         let ws = &self.s.project.ws;
         ws.write_relaxed(&prompt_path, text.as_bytes())?;
-        taskfile::keep(&self.s.project, &places)?;
         Ok(Fact::Prepared {
             attempt_id,
             fingerprint,
@@ -184,13 +142,8 @@ impl Loop {
     pub(crate) async fn read_changes(&mut self) -> Result<Fact, Error> {
         let places = self.places()?;
         let c = self.current()?;
-        let claimed = taskfile::after_agent(
-            &self.s.project,
-            &self.s.task_path,
-            &places,
-            &c.task.id,
-            &self.state.ids,
-        )?;
+        let asking = self.s.source.claimed(&self.state.ids, &c.task.id, &places);
+        let claimed = self.unless_forced(asking).await?;
         let base = snapshot(
             &c.prepared
                 .as_ref()
@@ -257,23 +210,6 @@ impl Loop {
         Ok(looked)
     }
 
-    pub(crate) fn mark(&self, to: TaskState) -> Result<(), Error> {
-        if !taskfile::mark(
-            &self.s.project,
-            &self.s.task_path,
-            &self.state.ids,
-            &self.current()?.task.id,
-            to,
-        )? {
-            self.bus.notice(format!(
-                "task {} isn't in {} any more",
-                self.current()?.task.id,
-                self.s.task_path
-            ));
-        }
-        Ok(())
-    }
-
     pub(crate) async fn commit(&mut self) -> Result<Fact, Error> {
         let looked = self.looked().await?;
         let c = self.current()?;
@@ -298,7 +234,13 @@ impl Loop {
         // A worker's task file is not the project's.
         let extra = match self.s.worker {
             Some(_) => Vec::new(),
-            None => self.ignore(),
+            None => self
+                .s
+                .source
+                .file()
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
         };
         Ok(
             match self
@@ -379,13 +321,4 @@ fn decides(path: &str, taken_up: bool) -> bool {
             && (path.starts_with(".git/")
                 || path.starts_with(".ralph/PROMPT")
                 || matches!(path, "ralph.toml" | "ralph.lock" | ".ralph/ralph.toml"))
-}
-
-/// Tasks done and in all.
-pub(crate) fn counts(file: &TaskFile) -> (u32, u32) {
-    let (done, total) = file.counts();
-    (
-        u32::try_from(done).unwrap_or(u32::MAX),
-        u32::try_from(total).unwrap_or(u32::MAX),
-    )
 }

@@ -63,7 +63,7 @@ pub struct Prompt {
 ///
 /// # Errors
 /// The task file or the journal can't be read.
-pub fn preview(setup: Setup) -> Result<Preview, Error> {
+pub async fn preview(setup: Setup) -> Result<Preview, Error> {
     let ws = setup.project.ws.clone();
     let mut l = aside(setup)?;
     let s = &l.s;
@@ -86,7 +86,7 @@ pub fn preview(setup: Setup) -> Result<Preview, Error> {
     };
     if !seen.taken_up {
         let target = l.s.target.clone();
-        for fact in l.select(target.as_deref())? {
+        for fact in l.select(target.as_deref()).await? {
             match fact {
                 fact @ Fact::Selected { .. } => begin(&mut l, fact)?,
                 Fact::NothingSelectable { open, .. } => seen.open = open,
@@ -108,11 +108,11 @@ pub fn preview(setup: Setup) -> Result<Preview, Error> {
 ///
 /// # Errors
 /// Nothing can run, or the task file or the journal can't be read.
-pub fn prompt(setup: Setup) -> Result<Prompt, Error> {
+pub async fn prompt(setup: Setup) -> Result<Prompt, Error> {
     let mut l = aside(setup)?;
     // A task that is on or done may be looked at as well.
     l.state.current = None;
-    let (path, _, file) = l.s.project.tasks(&l.state.ids)?;
+    let file = l.s.source.load(&l.state.ids).await?.list;
     let entry = match &l.s.target {
         Some(id) => file.get(id),
         None => match file.next(&|_| false) {
@@ -124,7 +124,8 @@ pub fn prompt(setup: Setup) -> Result<Prompt, Error> {
         let open = |e: &&ralph_engine::tasks::Entry| e.state != TaskState::Done;
         let left = file.entries().iter().filter(open).count();
         return Err(Error::Usage(format!(
-            "no task of {path} can run now ({left} aren't done; `ralph explain` says why). Name one: `ralph prompt ID`"
+            "no task of {} can run now ({left} aren't done; `ralph explain` says why). Name one: `ralph prompt ID`",
+            file.name()
         )));
     };
     let fact = Fact::Selected {

@@ -1,12 +1,19 @@
 //! A project as it stands on disk, before anything runs: root, configuration, task file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use ralph_config::{Config, Loaded, Origins, Source};
-use ralph_engine::tasks::{Ids, TaskFile};
+use ralph_config::types::TaskSource;
+use ralph_config::{Config, Loaded, Origins};
+use ralph_engine::tasks::Ids;
 use ralph_workspace::Workspace;
 
 use crate::error::Error;
+use crate::sources::beads::BeadsSource;
+use crate::sources::file::FileSource;
+use crate::sources::github::GithubSource;
+use crate::sources::{Source, Tasks};
+use crate::trust::Trust;
 
 /// Where a configuration may stand below the root; later ones are laid over earlier ones.
 pub const CONFIG_PATHS: [&str; 2] = [".ralph/ralph.toml", "ralph.toml"];
@@ -34,8 +41,6 @@ pub const PROMPT_PATHS: [&str; 4] = [
 
 /// A configuration file may be this big.
 const CONFIG_MAX: u64 = 1 << 20;
-/// A task file may be this big.
-const TASKS_MAX: u64 = 64 << 20;
 
 /// An opened project.
 #[derive(Clone)]
@@ -50,6 +55,8 @@ pub struct Project {
     pub origins: Origins,
     /// Does any configuration file exist?
     pub configured: bool,
+    /// A person has accepted, for this once, what the configuration can run.
+    pub accepted: bool,
 }
 
 impl Project {
@@ -88,6 +95,7 @@ impl Project {
             warnings,
             origins,
             configured,
+            accepted: false,
         };
         project.directory()?;
         Ok(project)
@@ -96,6 +104,9 @@ impl Project {
     /// The form `tasks/<name>/`: `prd.json` there is the task file, and `progress.txt` beside it
     /// takes the progress, unless the configuration names another file.
     fn directory(&mut self) -> Result<(), Error> {
+        if self.config.tasks.source != TaskSource::File {
+            return Ok(());
+        }
         let dir = match &self.config.files.tasks {
             Some(path) if self.is_dir(path) => path.trim_end_matches('/').to_owned(),
             Some(_) => return Ok(()),
@@ -157,22 +168,26 @@ impl Project {
         }))
     }
 
-    /// The task file: path, bytes and what they say. `ids` are those that a run has given
-    /// ([`ralph_engine::State::ids`]).
-    pub fn tasks(&self, ids: &Ids) -> Result<(String, Vec<u8>, TaskFile), Error> {
-        let (path, bytes) = self.task_bytes()?;
-        let file = TaskFile::parse_known(&path, &bytes, ids)?;
-        Ok((path, bytes, file))
+    /// Where its tasks come from. Nothing is read yet.
+    ///
+    /// # Errors
+    /// There is no task file, or nobody has accepted that a tracker's program runs.
+    pub fn source(&self) -> Result<Arc<dyn Source>, Error> {
+        let tasks = &self.config.tasks;
+        if tasks.source != TaskSource::File && !self.accepted {
+            Trust::of(self)?.demand()?;
+        }
+        Ok(match tasks.source {
+            TaskSource::File => Arc::new(FileSource::new(&self.ws, self.task_path()?)),
+            TaskSource::Github => Arc::new(GithubSource::new(&self.ws, tasks)),
+            TaskSource::Beads => Arc::new(BeadsSource::new(&self.ws, tasks)),
+        })
     }
 
-    /// The task file as it is: path and bytes.
-    pub fn task_bytes(&self) -> Result<(String, Vec<u8>), Error> {
-        let path = self.task_path()?;
-        let bytes = self
-            .ws
-            .read(&path, TASKS_MAX)?
-            .ok_or_else(|| Error::Usage(format!("the task file {path} is gone")))?;
-        Ok((path, bytes))
+    /// The tasks as they are. `ids` are those that a run has given
+    /// ([`ralph_engine::State::ids`]).
+    pub async fn tasks(&self, ids: &Ids) -> Result<Tasks, Error> {
+        self.source()?.load(ids).await
     }
 
     /// The text that opens a prompt, if the project has one.
@@ -196,9 +211,9 @@ impl Project {
     }
 }
 
-fn source(name: &str, bytes: Vec<u8>) -> Result<Source, Error> {
+fn source(name: &str, bytes: Vec<u8>) -> Result<ralph_config::Source, Error> {
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Source {
+        Ok(text) => Ok(ralph_config::Source {
             name: name.to_owned(),
             text,
         }),

@@ -377,7 +377,7 @@ impl Loop {
                 if self.stopping.asked().is_some() {
                     return Ok(());
                 }
-                let facts = self.select(target.as_deref())?;
+                let facts = self.select(target.as_deref()).await?;
                 self.record_all(facts)
             }
             Effect::Wait { until, why } => self.wait(until, why).await,
@@ -415,7 +415,7 @@ impl Loop {
                 self.sync()
             }
             Effect::Mark(to) => {
-                self.mark(to)?;
+                self.mark(to).await?;
                 self.record(Fact::Marked { state: to })
             }
             Effect::Commit => {
@@ -456,7 +456,7 @@ impl Loop {
     }
 
     pub(crate) fn ignore(&self) -> Vec<String> {
-        vec![self.s.task_path.clone()]
+        self.s.source.own()
     }
 
     pub(crate) fn places(&self) -> Result<Places, Error> {

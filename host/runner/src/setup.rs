@@ -1,6 +1,7 @@
 //! Everything a run needs, found, loaded and checked before anything on disk changes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ralph_config::Config;
 use ralph_config::types::{Gate, Isolation, Judge, OnLimit};
@@ -13,6 +14,7 @@ use ralph_workspace::Git;
 use crate::error::Error;
 use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
+use crate::sources::Source;
 use crate::words::Words;
 
 /// What the command line lays over the configuration.
@@ -63,9 +65,9 @@ pub struct Setup {
     pub canonicaliser: Bound,
     /// What holds for the run.
     pub rules: Rules,
-    /// Where the task file is, relative to the root.
-    pub task_path: String,
-    /// What looks odd in the task file, for people.
+    /// Where tasks come from.
+    pub source: Arc<dyn Source>,
+    /// What looks odd there, for people.
     pub warnings: Vec<String>,
     /// What an agent is told, and what its words mean.
     pub words: Words,
@@ -108,7 +110,8 @@ impl Setup {
             Some(_) => crate::status::state(&project)?.ids,
             None => Default::default(),
         };
-        let (task_path, _, tasks) = project.tasks(&ids)?;
+        let source = project.source()?;
+        let tasks = source.load(&ids).await?.list;
         if let Some(target) = &options.task
             && tasks.get(target).is_none()
         {
@@ -119,7 +122,8 @@ impl Setup {
                 .map(|e| e.task.id.as_str())
                 .collect();
             return Err(Error::Usage(format!(
-                "{task_path} has no task `{target}`; it has {}",
+                "{} has no task `{target}`; it has {}",
+                tasks.name(),
                 ids.join(", ")
             )));
         }
@@ -146,6 +150,7 @@ impl Setup {
             judge: judge.is_some(),
             review: review.is_some(),
             commit: config.git.auto_commit && !options.no_commit,
+            mark_last: source.file().is_none(),
             budget: budget(config),
             limits: Limits {
                 agents: std::iter::once(name)
@@ -182,7 +187,7 @@ impl Setup {
             review,
             canonicaliser,
             rules,
-            task_path,
+            source,
             warnings: tasks.warnings().to_vec(),
             words,
             target: options.task,

@@ -16,7 +16,7 @@ use crate::records::StateFile;
 pub struct Status {
     /// The project's root.
     pub root: String,
-    /// The task file, relative to it.
+    /// The task file, relative to it, or what else the tasks are kept in.
     pub task_file: String,
     /// Tasks done.
     pub done: u32,
@@ -112,12 +112,12 @@ pub fn last_end(project: &Project) -> Result<Option<EndReason>, Error> {
 }
 
 /// Reads it.
-pub fn status(project: &Project) -> Result<Status, Error> {
+pub async fn status(project: &Project) -> Result<Status, Error> {
     let file = StateFile::read(&project.ws).unwrap_or_default();
     let last = file.history.last().cloned();
     let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
-    let (task_file, _, tasks) = project.tasks(&state.ids)?;
-    let (done, total) = crate::phases::counts(&tasks);
+    let tasks = project.tasks(&state.ids).await?.list;
+    let (done, total) = crate::choice::counts(&tasks);
     let next = match tasks.next(&|_| false) {
         ralph_engine::tasks::Selection::Task(e) => Some(NextTask {
             id: e.task.id.clone(),
@@ -130,7 +130,7 @@ pub fn status(project: &Project) -> Result<Status, Error> {
     let alive = ralph_workspace::ProjectLock::holder(&project.ws).is_some();
     Ok(Status {
         root: project.ws.root().to_string_lossy().into_owned(),
-        task_file,
+        task_file: tasks.name().to_owned(),
         done,
         total,
         blocked: tasks

@@ -136,7 +136,6 @@ impl Loop {
             attempt: (c.attempt, self.s.rules.max_attempts),
             record: self.state.tasks.get(&c.task.id),
             gates: &self.s.rules.gates,
-            task_file: &self.s.task_path,
             agent: &c.agent,
             agents: agents.as_deref().map(|t| (files.agents.as_str(), t)),
             specs: &specs,

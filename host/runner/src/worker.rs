@@ -131,8 +131,9 @@ impl Worker {
     /// Brings in what the user's working tree has and a commit may not: the task file, and words for the agent.
     pub(crate) fn refresh(&self, main: &Setup) -> Result<(), Error> {
         let files = &main.project.config.files;
-        let (_, tasks) = main.project.task_bytes()?;
-        self.ws.write(&main.task_path, &tasks)?;
+        if let Some(path) = main.source.file() {
+            self.copy(main, path)?;
+        }
         for path in [&files.feedback, &files.agents] {
             if let Some(bytes) = main.project.ws.read(path, 1 << 20)?
                 && self.ws.read(path, 1 << 20)?.is_none()
@@ -141,6 +142,13 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Writes a file of the project's as it is there.
+    pub(crate) fn copy(&self, main: &Setup, path: &str) -> Result<(), Error> {
+        let bytes = main.project.ws.read(path, COPY_MAX)?;
+        let bytes = bytes.ok_or_else(|| Error::Usage(format!("the task file {path} is gone")))?;
+        Ok(self.ws.write(path, &bytes)?)
     }
 
     /// The main run's setup, in this worktree and for one iteration at one task.
@@ -167,7 +175,7 @@ impl Worker {
                 },
                 ..main.rules.clone()
             },
-            task_path: main.task_path.clone(),
+            source: main.source.clone().beside(&self.ws),
             warnings: Vec::new(),
             words: main.words.clone(),
             target: Some(self.note.task.clone()),

@@ -59,7 +59,7 @@ pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
                     .map(|()| "given".into())
                     .map_err(|e| e.to_string()),
             );
-            add("task file", tasks(&project));
+            add("task file", tasks(&project).await);
             for (name, result) in agents(&project).await {
                 add(&format!("agent {name}"), result);
             }
@@ -95,13 +95,14 @@ pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     Ok(out.done(if bad > 0 { 2 } else { 0 }, &json!({ "checks": checks })))
 }
 
-fn tasks(project: &Project) -> Result<String, String> {
+async fn tasks(project: &Project) -> Result<String, String> {
     let ids = ralph_runner::status::state(project)
         .map(|s| s.ids)
         .unwrap_or_default();
-    let (path, _, file) = project.tasks(&ids).map_err(|e| e.to_string())?;
-    let (done, total) = file.counts();
-    let warnings = file
+    let tasks = project.tasks(&ids).await.map_err(|e| e.to_string())?.list;
+    let path = tasks.name();
+    let (done, total) = tasks.counts();
+    let warnings = tasks
         .warnings()
         .iter()
         .map(|w| format!("; {w}"))

@@ -12,9 +12,9 @@ use serde_json::json;
 use crate::args::ExplainArgs;
 use crate::out::Out;
 
-pub fn explain(dir: &Path, args: &ExplainArgs, out: &Out) -> Result<ExitCode, Error> {
+pub async fn explain(dir: &Path, args: &ExplainArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let e = explain::explain(&project, args.id.as_deref())?;
+    let e = explain::explain(&project, args.id.as_deref()).await?;
     let clean = |text: &str| one_line(&strip_escapes(text), 400);
     out.text(format!("{}  {}", out.bold(&e.id), clean(&e.title)));
     out.text(clean(&e.why));
@@ -65,9 +65,9 @@ fn word(value: &impl serde::Serialize) -> String {
     value.as_str().unwrap_or_default().replace('_', " ")
 }
 
-pub fn blocked(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
+pub async fn blocked(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let blocked = explain::blocked(&project)?;
+    let blocked = explain::blocked(&project).await?;
     let clean = |text: &str| one_line(&strip_escapes(text), 400);
     for b in &blocked {
         out.text(format!("{}  {}", out.bold(&b.id), clean(&b.title)));

@@ -37,7 +37,7 @@ pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, E
         parallel: args.parallel,
         mode: args.step.mode,
     };
-    let p = preview::preview(setup(dir, options).await?)?;
+    let p = preview::preview(setup(dir, options).await?).await?;
     match (&p.task, &p.title, p.attempt) {
         (Some(id), Some(title), Some((attempt, of))) => {
             let how = if p.taken_up {
@@ -113,7 +113,7 @@ pub async fn prompt(dir: &Path, args: PromptArgs, out: &Out) -> Result<ExitCode,
         task: args.id,
         ..RunOptions::default()
     };
-    let p = preview::prompt(setup(dir, options).await?)?;
+    let p = preview::prompt(setup(dir, options).await?).await?;
     out.text(p.prompt.trim_end());
     Ok(out.done(0, &p))
 }

@@ -8,9 +8,9 @@ use ralph_runner::{Error, Project, status};
 
 use crate::out::Out;
 
-pub fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
+pub async fn status(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let s = status::status(&project)?;
+    let s = status::status(&project).await?;
     out.text(format!(
         "{}  {} of {} tasks done",
         out.bold(&s.task_file),

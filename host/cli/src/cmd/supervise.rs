@@ -45,17 +45,27 @@ pub async fn supervise(dir: &Path, args: SuperviseArgs, out: &Out) -> Result<Exi
 /// Tells those who want to know that a run has ended.
 pub async fn tell(project: &Project, end: Option<EndReason>, quiet: bool) {
     let config = &project.config.notify;
-    let Ok(now) = status::status(project) else {
+    if !config.desktop && config.command.is_empty() && config.webhook.is_none() {
         return;
-    };
+    }
+    // That the tasks can't be read may be the very reason for the end.
+    let now = status::status(project).await.ok();
     let event = end.as_ref().map_or("killed", EndReason::word).to_owned();
     let root = project.ws.root();
     let name = root.file_name().unwrap_or(root.as_os_str());
     let message = Message {
-        text: format!("{event}: {} of {} tasks done", now.done, now.total),
+        text: now.as_ref().map_or_else(
+            || event.clone(),
+            |now| format!("{event}: {} of {} tasks done", now.done, now.total),
+        ),
         event,
         project: name.to_string_lossy().into_owned(),
-        details: json!({ "end": end, "done": now.done, "total": now.total, "blocked": now.blocked }),
+        details: json!({
+            "end": end,
+            "done": now.as_ref().map(|n| n.done),
+            "total": now.as_ref().map(|n| n.total),
+            "blocked": now.as_ref().map(|n| &n.blocked),
+        }),
     };
     for failed in notify::send(config, &message).await {
         if !quiet {

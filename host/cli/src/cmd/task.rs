@@ -13,12 +13,12 @@ use ralph_runner::{Error, Project};
 use crate::args::{ConvertArgs, TaskArgs, TaskCommand};
 use crate::out::Out;
 
-pub fn task(dir: &Path, args: TaskArgs, out: &Out) -> Result<ExitCode, Error> {
+pub async fn task(dir: &Path, args: TaskArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
     let (id, change) = match args.command {
-        TaskCommand::List => return list(&project, out),
+        TaskCommand::List => return list(&project, out).await,
         TaskCommand::Show { id } => {
-            let shown = tasks::show(&project, &id)?;
+            let shown = tasks::show(&project, &id).await?;
             print(&shown, out);
             return Ok(out.done(0, &shown));
         }
@@ -33,7 +33,7 @@ pub fn task(dir: &Path, args: TaskArgs, out: &Out) -> Result<ExitCode, Error> {
                 acceptance: accept,
                 depends_on: depends,
             };
-            let shown = tasks::add(&project, &new, after.as_deref())?;
+            let shown = tasks::add(&project, &new, after.as_deref()).await?;
             line(&shown, out);
             return Ok(out.done(0, &shown));
         }
@@ -42,13 +42,13 @@ pub fn task(dir: &Path, args: TaskArgs, out: &Out) -> Result<ExitCode, Error> {
         TaskCommand::Unblock { id } => (id, Change::Unblock),
         TaskCommand::Retry { id } => (id, Change::Retry),
     };
-    let shown = tasks::change(&project, &id, &change)?;
+    let shown = tasks::change(&project, &id, &change).await?;
     line(&shown, out);
     Ok(out.done(0, &shown))
 }
 
-fn list(project: &Project, out: &Out) -> Result<ExitCode, Error> {
-    let listed = tasks::list(project)?;
+async fn list(project: &Project, out: &Out) -> Result<ExitCode, Error> {
+    let listed = tasks::list(project).await?;
     for task in &listed.tasks {
         line(task, out);
     }
@@ -96,9 +96,9 @@ fn word(state: TaskState) -> (&'static str, AnsiColor) {
 }
 
 /// `ralph convert`
-pub fn convert(dir: &Path, args: &ConvertArgs, out: &Out) -> Result<ExitCode, Error> {
+pub async fn convert(dir: &Path, args: &ConvertArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let lost = tasks::convert(&project, &args.from, &args.to)?;
+    let lost = tasks::convert(&project, &args.from, &args.to).await?;
     for line in &lost {
         out.text(format!("not in {}: {line}", args.to));
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::{TaskFileError, quoted};
 use super::file::{Entry, Format, TaskFile};
+use super::list::TaskList;
 use crate::text;
 use crate::types::TaskState;
 
@@ -20,6 +21,16 @@ pub struct Converted {
 }
 
 impl TaskFile {
+    /// [`TaskList::convert`]
+    ///
+    /// # Errors
+    /// As there.
+    pub fn convert(&self, name: &str) -> Result<Converted, TaskFileError> {
+        self.list().convert(name)
+    }
+}
+
+impl TaskList {
     /// The same tasks as the file `name` would hold them; its ending says in which form: `.md`,
     /// `.json`, `.yaml` or `.yml`. Comments, headings and unknown fields are left behind.
     ///

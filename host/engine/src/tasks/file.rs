@@ -1,12 +1,12 @@
 //! A task file, read and edited in place.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::error::{Fault, TaskFileError, quoted};
 use super::ids::{self, Ids};
+use super::list::TaskList;
 use super::story::StoryEdit;
-use super::{checklist, decode, graph, markdown, prd, select, yaml};
+use super::{checklist, decode, markdown, prd, select, yaml};
 use crate::types::{Task, TaskState};
 
 /// What a task file is written in.
@@ -48,17 +48,13 @@ pub struct Entry {
     pub notes: String,
 }
 
-/// A parsed task file with its bytes. It has at least one task, all ids differ, every dependency
-/// names a task, and no task depends on itself, directly or not.
+/// A parsed task file with its bytes.
 #[derive(Debug, Clone)]
 pub struct TaskFile {
-    name: String,
+    list: TaskList,
     bytes: Vec<u8>,
     format: Format,
-    entries: Vec<Entry>,
     edits: Vec<Edit>,
-    index: HashMap<String, usize>,
-    warnings: Vec<String>,
     ids: Ids,
 }
 
@@ -139,22 +135,28 @@ impl TaskFile {
             Format::Markdown => ids::assign(known, &mut parsed),
             Format::PrdJson | Format::Yaml => known.clone(),
         };
-        let index = graph::link(&mut parsed, format == Format::Markdown)?;
-        let (entries, edits) = parsed.into_iter().map(|p| (p.entry, p.edit)).unzip();
+        let (list, edits) = TaskList::link(name, parsed, warnings, format == Format::Markdown)?;
         Ok(TaskFile {
-            name: name.to_owned(),
+            list,
             bytes: bytes.to_vec(),
             format,
-            entries,
             edits,
-            index,
-            warnings,
             ids,
         })
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.name
+        self.list.name()
+    }
+
+    /// Its tasks.
+    pub fn list(&self) -> &TaskList {
+        &self.list
+    }
+
+    /// Its tasks, without the bytes.
+    pub fn into_list(self) -> TaskList {
+        self.list
     }
 
     /// Bytes of the story at a position, braces included.
@@ -172,12 +174,12 @@ impl TaskFile {
 
     /// All tasks in the file's order; at least one.
     pub fn entries(&self) -> &[Entry] {
-        &self.entries
+        self.list.entries()
     }
 
     /// What looks like a task and isn't one; each line names its place.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        self.list.warnings()
     }
 
     /// What is to be remembered of the ids that the items have.
@@ -192,7 +194,7 @@ impl TaskFile {
 
     /// The task with this id. O(1).
     pub fn get(&self, id: &str) -> Option<&Entry> {
-        self.index.get(id).and_then(|&i| self.entries.get(i))
+        self.list.get(id)
     }
 
     /// The file's bytes with one task in another state. Only the bytes that say so differ; if the
@@ -204,11 +206,11 @@ impl TaskFile {
     /// # Errors
     /// An id that isn't there; `InProgress` for a story without `status`, which has no word for it.
     pub fn set_state(&self, id: &str, state: TaskState) -> Result<Vec<u8>, TaskFileError> {
-        let fail = |at, message| Fault::new(at, message).in_file(&self.name, &self.bytes);
+        let fail = |at, message| Fault::new(at, message).in_file(self.name(), &self.bytes);
         let found = self
-            .index
-            .get(id)
-            .and_then(|&i| Some((self.entries.get(i)?, self.edits.get(i)?)));
+            .list
+            .place(id)
+            .and_then(|i| Some((self.entries().get(i)?, self.edits.get(i)?)));
         let Some((entry, edit)) = found else {
             return Err(fail(0, format!("there is no task {}", quoted(id))));
         };
@@ -219,14 +221,14 @@ impl TaskFile {
             Edit::Mark(at) => vec![(*at..at + 1, checklist::mark(state).to_owned())],
             Edit::Story(story) => story
                 .patches(&self.bytes, state)
-                .map_err(|f| f.in_file(&self.name, &self.bytes))?,
+                .map_err(|f| f.in_file(self.name(), &self.bytes))?,
         };
         patches.sort_by_key(|(range, _)| range.start);
         let new = apply(&self.bytes, &patches);
         if self.format == Format::Yaml && !self.differs_only_in(id, state, &new) {
             let what = "the task is laid out in a way that can't be edited in place; write it as `key: value` lines";
             return Err(TaskFileError {
-                file: self.name.clone(),
+                file: self.name().to_owned(),
                 line: entry.line,
                 column: 1,
                 message: what.to_owned(),
@@ -237,31 +239,25 @@ impl TaskFile {
 
     /// YAML has too many ways to lay things out to be sure of an edit without reading it back.
     fn differs_only_in(&self, id: &str, state: TaskState, new: &[u8]) -> bool {
-        let Ok(new) = TaskFile::parse(&self.name, new) else {
+        let Ok(new) = TaskFile::parse(self.name(), new) else {
             return false;
         };
-        let pairs = self.entries.iter().zip(&new.entries);
-        self.entries.len() == new.entries.len()
+        let pairs = self.entries().iter().zip(new.entries());
+        self.entries().len() == new.entries().len()
             && pairs.into_iter().all(|(old, new)| {
                 let wanted = if old.task.id == id { state } else { old.state };
                 old.task == new.task && new.state == wanted
             })
     }
 
-    /// Done tasks and all tasks.
+    /// [`TaskList::counts`]
     pub fn counts(&self) -> (usize, usize) {
-        let done = self
-            .entries
-            .iter()
-            .filter(|e| e.state == TaskState::Done)
-            .count();
-        (done, self.entries.len())
+        self.list.counts()
     }
 
-    /// The task to take up: open, not skipped, all it depends on done; the lowest priority first,
-    /// one without a priority last, then the file's order. O(tasks + dependencies).
+    /// [`TaskList::next`]
     pub fn next(&self, skip: &dyn Fn(&str) -> bool) -> select::Selection<'_> {
-        select::next(self, skip)
+        self.list.next(skip)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Task files: read, chosen from, and edited in place.
 //!
-//! - [`mod@file`]: [`TaskFile`], what the rest of the engine uses
+//! - [`mod@list`]: [`TaskList`], what the rest of the engine uses, whatever the tasks are written in
+//! - [`mod@file`]: [`TaskFile`], a list with the bytes it stands in
 //! - [`select`]: which task is next, and why none is
 //! - [`add`]: a further task; [`convert`]: the same tasks in another form
 //! - [`error`]: what is wrong with a file, and where
@@ -8,6 +9,7 @@
 //! - `prd`, `story`, `json`: `prd.json`
 //! - `yaml`: `tasks.yaml`, by way of the same
 //! - `graph`: ids and dependencies; [`ids`]: those given to items that bring none
+//! - [`tracker`]: tasks that are no file, from what `gh` and `bd` print
 //! - `decode`: bytes to text
 //!
 //! # Markdown
@@ -53,12 +55,14 @@ mod graph;
 pub mod ids;
 mod item;
 mod json;
+pub mod list;
 mod markdown;
 mod prd;
 mod raw;
 mod section;
 pub mod select;
 mod story;
+pub mod tracker;
 mod yaml;
 
 #[cfg(test)]
@@ -68,4 +72,5 @@ pub use add::NewTask;
 pub use error::TaskFileError;
 pub use file::{Entry, Format, TaskFile};
 pub use ids::Ids;
+pub use list::TaskList;
 pub use select::Selection;

@@ -1,9 +1,10 @@
 //! Which task is next, and why none is.
 
-use super::file::{Entry, TaskFile};
+use super::file::Entry;
+use super::list::TaskList;
 use crate::types::TaskState;
 
-/// What [`TaskFile::next`] finds.
+/// What [`TaskList::next`] finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection<'a> {
     /// Take this one up.
@@ -17,7 +18,7 @@ pub enum Selection<'a> {
     },
 }
 
-pub(super) fn next<'a>(file: &'a TaskFile, skip: &dyn Fn(&str) -> bool) -> Selection<'a> {
+pub(super) fn next<'a>(file: &'a TaskList, skip: &dyn Fn(&str) -> bool) -> Selection<'a> {
     let mut best: Option<&Entry> = None;
     let mut left = false;
     for entry in file.entries() {
@@ -51,7 +52,7 @@ fn rank(entry: &Entry) -> (bool, i32) {
     )
 }
 
-fn waits_for<'a>(file: &'a TaskFile, entry: &Entry) -> Option<&'a Entry> {
+fn waits_for<'a>(file: &'a TaskList, entry: &Entry) -> Option<&'a Entry> {
     entry
         .task
         .depends_on
@@ -60,7 +61,7 @@ fn waits_for<'a>(file: &'a TaskFile, entry: &Entry) -> Option<&'a Entry> {
         .find(|e| e.state != TaskState::Done)
 }
 
-fn reason(file: &TaskFile, entry: &Entry) -> String {
+fn reason(file: &TaskList, entry: &Entry) -> String {
     match entry.state {
         TaskState::Blocked => "blocked".to_owned(),
         TaskState::InProgress => "marked as in progress".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ralph_engine::fact::IterationResult;
 use ralph_engine::state::Note;
-use ralph_engine::tasks::{Entry, Selection, TaskFile};
+use ralph_engine::tasks::{Entry, Selection, TaskList};
 use ralph_engine::types::TaskState;
 use serde::Serialize;
 
@@ -67,8 +67,12 @@ pub struct Blocked {
 ///
 /// # Errors
 /// There is no such task, or the task file or the journal can't be read.
-pub fn explain(project: &Project, id: Option<&str>) -> Result<Explain, Error> {
-    let (path, _, file) = project.tasks(&crate::status::state(project)?.ids)?;
+pub async fn explain(project: &Project, id: Option<&str>) -> Result<Explain, Error> {
+    let file = project
+        .tasks(&crate::status::state(project)?.ids)
+        .await?
+        .list;
+    let path = file.name();
     let next = match file.next(&|_| false) {
         Selection::Task(entry) => Some(entry.task.id.clone()),
         _ => None,
@@ -102,11 +106,11 @@ pub fn explain(project: &Project, id: Option<&str>) -> Result<Explain, Error> {
     let state = folder.map(|f| f.state).unwrap_or_default();
     let known = state.tasks.get(&id);
     let is_next = next.as_deref() == Some(id.as_str());
-    let why = why(&path, &file, entry, is_next, &records);
+    let why = why(path, &file, entry, is_next, &records);
     let suggestion = match entry.state {
         TaskState::Blocked => Some(match last_ruled(&records) {
-            Some(record) => suggest::after(record, &path),
-            None => opened_by_hand(&path, &id),
+            Some(record) => suggest::after(record, path),
+            None => opened_by_hand(path, &id),
         }),
         TaskState::InProgress => Some(format!(
             "if nobody is at it any more, open it again in {path}"
@@ -136,7 +140,7 @@ pub fn explain(project: &Project, id: Option<&str>) -> Result<Explain, Error> {
     })
 }
 
-fn why(path: &str, file: &TaskFile, entry: &Entry, next: bool, records: &[Record]) -> String {
+fn why(path: &str, file: &TaskList, entry: &Entry, next: bool, records: &[Record]) -> String {
     let id = &entry.task.id;
     let last = last_ruled(records);
     match entry.state {
@@ -191,7 +195,7 @@ fn why(path: &str, file: &TaskFile, entry: &Entry, next: bool, records: &[Record
 }
 
 /// What stands above the next one in the file and isn't done.
-fn passed_over(file: &TaskFile, id: &str) -> String {
+fn passed_over(file: &TaskList, id: &str) -> String {
     let Selection::Nothing { open } = file.next(&|_| true) else {
         return String::new();
     };
@@ -215,7 +219,7 @@ fn passed_over(file: &TaskFile, id: &str) -> String {
 }
 
 /// Those that would be taken before it, and whether there are more.
-fn ahead(file: &TaskFile, id: &str) -> (Vec<String>, bool) {
+fn ahead(file: &TaskList, id: &str) -> (Vec<String>, bool) {
     let mut ahead: Vec<String> = Vec::new();
     while ahead.len() < AHEAD {
         match file.next(&|other| ahead.iter().any(|a| a == other)) {
@@ -230,8 +234,12 @@ fn ahead(file: &TaskFile, id: &str) -> (Vec<String>, bool) {
 ///
 /// # Errors
 /// The task file or the journal can't be read.
-pub fn blocked(project: &Project) -> Result<Vec<Blocked>, Error> {
-    let (path, _, file) = project.tasks(&crate::status::state(project)?.ids)?;
+pub async fn blocked(project: &Project) -> Result<Vec<Blocked>, Error> {
+    let file = project
+        .tasks(&crate::status::state(project)?.ids)
+        .await?
+        .list;
+    let path = file.name();
     let is_blocked = |id: &str| file.get(id).is_some_and(|e| e.state == TaskState::Blocked);
     let mut last: BTreeMap<String, (Record, u32)> = BTreeMap::new();
     history::scan(&project.ws, |record| {
@@ -259,8 +267,8 @@ pub fn blocked(project: &Project) -> Result<Vec<Blocked>, Error> {
                 iteration: known.map(|(r, _)| r.current.number),
                 attempts: known.map_or(0, |(_, n)| *n),
                 suggestion: match known {
-                    Some((record, _)) => suggest::after(record, &path),
-                    None => opened_by_hand(&path, id),
+                    Some((record, _)) => suggest::after(record, path),
+                    None => opened_by_hand(path, id),
                 },
                 waiting: waiting(&file, id),
             }
@@ -292,7 +300,7 @@ fn last_ruled(records: &[Record]) -> Option<&Record> {
 }
 
 /// Those that wait for a task, directly or not, in the file's order.
-fn waiting(file: &TaskFile, id: &str) -> Vec<String> {
+fn waiting(file: &TaskList, id: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     loop {
         let more: Vec<String> = file

@@ -7,44 +7,35 @@
 
 use ralph_engine::tasks::{Entry, Ids, TaskFile};
 use ralph_engine::types::TaskState;
+use ralph_workspace::Workspace;
 
+use super::Claimed;
+use super::file::MAX;
 use crate::error::Error;
 use crate::names::Places;
-use crate::project::Project;
-
-const MAX: u64 = 64 << 20;
-
-/// What the task file says after the agent.
-pub struct Claimed {
-    /// Of the task at hand.
-    pub state: TaskState,
-    /// What was undone, for the next attempt's prompt.
-    pub problems: Vec<String>,
-}
 
 /// Keeps a copy from before the agent starts, safely on the disk: an attempt that a power cut
 /// ends is taken up with it.
-pub fn keep(project: &Project, places: &Places) -> Result<(), Error> {
-    let (_, bytes) = project.task_bytes()?;
-    Ok(project.ws.write(&kept(places), &bytes)?)
+pub fn keep(ws: &Workspace, bytes: &[u8], places: &Places) -> Result<(), Error> {
+    Ok(ws.write(&kept(places), bytes)?)
 }
 
 /// Looks at what the agent left, and undoes what it may not do.
 pub fn after_agent(
-    project: &Project,
+    ws: &Workspace,
     path: &str,
     places: &Places,
     id: &str,
     ids: &Ids,
 ) -> Result<Claimed, Error> {
-    let good = project.ws.read(&kept(places), MAX)?.ok_or_else(|| {
+    let good = ws.read(&kept(places), MAX)?.ok_or_else(|| {
         Error::Internal(format!(
             "{} is gone, the copy of the task file from before the agent",
             kept(places)
         ))
     })?;
     let before = TaskFile::parse_known(path, &good, ids)?;
-    let (bytes, odd) = match project.ws.read(path, MAX) {
+    let (bytes, odd) = match ws.read(path, MAX) {
         Ok(bytes) => (bytes, None),
         // A directory, a link to elsewhere, a pipe.
         Err(e) => (None, Some(e.to_string())),
@@ -74,13 +65,13 @@ pub fn after_agent(
         Err(why) => {
             let refused = format!("{}/task-file.refused", places.context);
             if let Some(bytes) = &bytes {
-                project.ws.write_relaxed(&refused, bytes)?;
+                ws.write_relaxed(&refused, bytes)?;
             } else if odd.is_some() {
-                let dir = project.ws.dir();
+                let dir = ws.dir();
                 dir.rename(path, dir, &refused)
                     .map_err(|e| Error::io(path, e))?;
             }
-            project.ws.write(path, &good)?;
+            ws.write(path, &good)?;
             let problem = format!(
                 "the task file {path} was put back as it had been: {why}. It is not yours to edit."
             );
@@ -89,12 +80,12 @@ pub fn after_agent(
                 problems: vec![problem],
             })
         }
-        Ok(now) => untick(project, path, &before, now, id),
+        Ok(now) => untick(ws, path, &before, now, id),
     }
 }
 
 fn untick(
-    project: &Project,
+    ws: &Workspace,
     path: &str,
     before: &TaskFile,
     now: TaskFile,
@@ -119,7 +110,7 @@ fn untick(
         file = TaskFile::parse_known(path, &bytes, before.ids())?;
     }
     if !others.is_empty() {
-        project.ws.write(path, file.bytes())?;
+        ws.write(path, file.bytes())?;
     }
     let problem = |done: bool, what: &str| {
         let ids: Vec<&str> = others
@@ -152,26 +143,6 @@ fn renumbered<'a>(before: &'a TaskFile, now: &TaskFile) -> Option<&'a str> {
 
 fn state_of(file: &TaskFile, id: &str) -> TaskState {
     file.get(id).map_or(TaskState::Open, |e| e.state)
-}
-
-/// Makes the task file say so. False if it has no such task any more.
-pub fn mark(
-    project: &Project,
-    path: &str,
-    ids: &Ids,
-    id: &str,
-    to: TaskState,
-) -> Result<bool, Error> {
-    let bytes = project.ws.read(path, MAX)?.unwrap_or_default();
-    let file = TaskFile::parse_known(path, &bytes, ids)?;
-    match file.get(id) {
-        None => Ok(false),
-        Some(e) if e.state == to => Ok(true),
-        Some(_) => {
-            project.ws.write(path, &file.set_state(id, to)?)?;
-            Ok(true)
-        }
-    }
 }
 
 fn kept(places: &Places) -> String {
