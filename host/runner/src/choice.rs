@@ -88,12 +88,13 @@ impl Loop {
         })
     }
 
-    /// Until somebody wants the run to end at once.
+    /// Until somebody wants the run to end at once. What needs no waiting is done all the same.
     pub(crate) async fn unless_forced<T>(
         &self,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         tokio::select! {
+            biased;
             done = work => done,
             () = self.stopping.force() => Err(Error::Stopped),
         }

@@ -188,7 +188,9 @@ impl Loop {
     /// The run ends for this. The disk may be what failed; then recording that
     /// fails as well, and the caller hears of it.
     fn fault(&mut self, e: Error) -> Result<(), Error> {
-        tracing::error!("{e}");
+        if !matches!(e, Error::Stopped) {
+            tracing::error!("{e}");
+        }
         self.record(Fact::Faulted { end: e.into() })
     }
 

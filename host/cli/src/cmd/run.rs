@@ -12,7 +12,7 @@ use ralph_rpc::feed::Feed;
 use ralph_rpc::socket::SocketError;
 use ralph_rpc::tui;
 use ralph_runner::{
-    Bus, Control, Error, Opened, Project, RunOptions, Setup, Stopping, Summary, Trust,
+    Bus, Control, Error, Opened, Project, RunOptions, Setup, Stopping, Summary, Trust, View,
 };
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -80,18 +80,17 @@ async fn go(
     if args.trust && !trust.given {
         trust.give(project)?;
     }
-    let view = Arc::new(if out.json || !Live::fits() {
-        Queued::new(Plain::new(out.json))
+    let view: Arc<dyn View> = if out.json || !Live::fits() {
+        Arc::new(Queued::new(Plain::new(out.json)))
     } else {
-        Queued::new(Live::new())
-    });
+        Arc::new(Queued::new(Live::new()))
+    };
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));
     let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
     let feed = Arc::new(Feed::default());
-    let bus = Bus::new(vec![view.clone(), feed.clone()]);
+    let bus = Bus::new(vec![view, feed.clone()]);
     let ran = steered(setup, bus, stopping, &control, &feed).await;
-    view.close();
     watch.abort();
     let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
     Ok((ran?, signal))

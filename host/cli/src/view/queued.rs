@@ -73,23 +73,14 @@ impl View for Queued {
     }
 }
 
-impl Queued {
-    /// Takes no more, and waits until what is there has been shown, but not for ever. Whoever ends
-    /// the process calls this: somebody may still hold the view.
-    pub fn close(&self) {
-        let open = self
-            .queue
-            .lock()
-            .is_ok_and(|mut queue| queue.take().is_some());
-        if open && let Ok(done) = self.done.lock() {
-            let _ = done.recv_timeout(LAST);
-        }
-    }
-}
-
 impl Drop for Queued {
     fn drop(&mut self) {
-        self.close();
+        if let Ok(mut queue) = self.queue.lock() {
+            queue.take();
+        }
+        if let Ok(done) = self.done.lock() {
+            let _ = done.recv_timeout(LAST);
+        }
     }
 }
 
