@@ -1,6 +1,7 @@
 //! How the loop writes down what happened: journal, its own state, every view, in that order.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
@@ -10,8 +11,9 @@ use ralph_engine::types::Role;
 use crate::agent;
 use crate::audit::files;
 use crate::error::Error;
-use crate::journal::Line;
+use crate::journal::{Line, Syncing};
 use crate::run::Loop;
+use crate::services::CallServices;
 use crate::steer::Book;
 
 impl Loop {
@@ -86,6 +88,11 @@ impl Loop {
         self.desk.book().journal.sync()
     }
 
+    /// The same, side by side with something else.
+    pub(crate) fn syncing(&self) -> Result<Syncing, Error> {
+        self.desk.book().journal.syncing()
+    }
+
     /// Writes `state.json`. What was noted is folded first: state and checkpoint must agree.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         let desk = self.desk.clone();
@@ -119,5 +126,24 @@ impl Loop {
             text.push_str("\n\n");
         }
         Ok(text + &prompt)
+    }
+
+    /// The prompt, and its form: name and bytes.
+    pub(crate) async fn canonical_prompt(
+        &self,
+        c: &Current,
+        path: &str,
+        attempt_id: &str,
+    ) -> Result<(String, String, Vec<u8>), Error> {
+        let text = self.whole_prompt(c)?;
+        let ctx = Arc::new(CallServices::plain("text", &self.bus, &self.stopping)).context(
+            &self.s.canonicaliser.config,
+            None,
+            attempt_id,
+        );
+        let plugin = &self.s.canonicaliser.plugin;
+        let algorithm = plugin.algorithm(&ctx).await?;
+        let canonical = plugin.canonicalise(&ctx, path, text.as_bytes()).await?;
+        Ok((text, algorithm, canonical))
     }
 }

@@ -16,10 +16,11 @@ use ralph_workspace::{Commit, sha256_hex};
 use crate::agent::{self, AgentCall};
 use crate::clock;
 use crate::error::Error;
+use crate::journal::Syncing;
 use crate::names::Places;
 use crate::records::{self, Finished};
 use crate::run::{Loop, snapshot};
-use crate::services::{CallServices, Looked};
+use crate::services::Looked;
 use crate::taskfile;
 
 impl Loop {
@@ -106,7 +107,14 @@ impl Loop {
             attempt_id = format!("{attempt_id}-{worker}");
         }
         let places = Places::of(&c.task.id, &attempt_id);
-        let now = self.s.git.snapshot().await?;
+        let prompt_path = format!("{}/prompt.md", places.context);
+        // While git looks at the files, what doesn't depend on them is done.
+        let (now, prompt, ()) = tokio::join!(
+            self.s.git.snapshot(),
+            self.canonical_prompt(c, &prompt_path, &attempt_id),
+            self.s.worker_agent(&c.agent).bound.plugin.warm(),
+        );
+        let (now, (text, algorithm, canonical)) = (now?, prompt?);
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
             // What decides here what runs is as a person left it before this run, or the
             // run would have ended; the work is still measured against the older tree.
@@ -117,18 +125,6 @@ impl Loop {
             }
             None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
         };
-        let text = self.whole_prompt(c)?;
-        let ctx = Arc::new(CallServices::plain("text", &self.bus, &self.stopping)).context(
-            &self.s.canonicaliser.config,
-            None,
-            &attempt_id,
-        );
-        let prompt_path = format!("{}/prompt.md", places.context);
-        let plugin = &self.s.canonicaliser.plugin;
-        let algorithm = plugin.algorithm(&ctx).await?;
-        let canonical = plugin
-            .canonicalise(&ctx, &prompt_path, text.as_bytes())
-            .await?;
         let ws = &self.s.project.ws;
         ws.write_relaxed(&prompt_path, text.as_bytes())?;
         taskfile::keep(&self.s.project, &places)?;
@@ -165,7 +161,7 @@ impl Loop {
         }))
     }
 
-    pub(crate) async fn run_agent(&mut self) -> Result<Vec<Fact>, Error> {
+    pub(crate) async fn run_agent(&mut self, announced: Syncing) -> Result<Vec<Fact>, Error> {
         let places = self.places()?;
         let ws = &self.s.project.ws;
         let text = ws
@@ -183,6 +179,7 @@ impl Loop {
             ws,
             bus: &self.bus,
             stopping: &self.stopping,
+            announced,
         })
         .await?;
         let claim = match &done.outcome {
