@@ -1,9 +1,12 @@
 //! Puts the built-in components into the crate: every `*.wasm` in
-//! `target/components` of the workspace, where `cargo xtask setup` puts them.
+//! `target/components` of the workspace, where `cargo xtask setup` puts them. Their
+//! hashes go along, so that no start has to compute them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
+
+use sha2::{Digest, Sha256};
 
 /// What a file's name begins with, and the kind it stands for.
 const KINDS: [(&str, &str); 5] = [
@@ -17,7 +20,12 @@ const KINDS: [(&str, &str); 5] = [
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../wit");
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/components");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match contract(&root.join("wit")) {
+        Ok(digest) => println!("cargo::rustc-env=RALPH_CONTRACT={digest}"),
+        Err(error) => return fail(&format!("cannot read wit/: {error}")),
+    }
+    let dir = root.join("target/components");
     // A directory that isn't there has cargo look again each time, which is right.
     println!("cargo::rerun-if-changed={}", dir.display());
     let components = match components(&dir) {
@@ -28,18 +36,42 @@ fn main() {
         return fail("the built-in components are missing; run `cargo xtask setup` once");
     }
     let mut code = String::from("static BUILTINS: &[(Kind, &str, &[u8])] = &[\n");
+    let mut digests = String::from("static DIGESTS: &[[u8; 32]] = &[\n");
     for (kind, name, path) in components {
         println!("cargo::rerun-if-changed={}", path.display());
         let _ = writeln!(
             code,
             "    (Kind::{kind}, {name:?}, include_bytes!({path:?})),"
         );
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let digest: [u8; 32] = Sha256::digest(bytes).into();
+                let _ = writeln!(digests, "    {digest:?},");
+            }
+            Err(error) => return fail(&format!("cannot read {}: {error}", path.display())),
+        }
     }
+    code.push_str("];\n");
+    code.push_str(&digests);
     code.push_str("];\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("builtins.rs");
     if let Err(error) = fs::write(&out, code) {
         fail(&format!("cannot write {}: {error}", out.display()));
     }
+}
+
+/// A hash over the contract: what was checked against another doesn't count.
+fn contract(dir: &Path) -> io::Result<String> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        files.push(entry?.path());
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for path in files.iter().filter(|path| path.is_file()) {
+        hash.update(fs::read(path)?);
+    }
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 /// Kind, name and path of each, in the order of [`KINDS`] and then by name.

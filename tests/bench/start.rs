@@ -16,14 +16,23 @@ const STATUS_ROUNDS: usize = 40;
 const START_ROUNDS: usize = 20;
 const COLD_ROUNDS: usize = 3;
 
-/// Nothing more than a run needs to reach its agent: it never gets further than that.
+/// An agent that only says it is there: the next run begins where this one did.
+const IDLE: &str = "printf x >../signal";
+
+/// One whose work is left lying about, so that the next run finds a changed file.
+const BUSY: &str = "printf x >../signal; echo one more line >>work.txt; echo 'EXIT_SIGNAL: true'";
+
+/// `AGENT` stands for what the agent does. No run is to end before its agent began.
 const CONFIG: &str = r#"
 [loop]
 agent = "signal"
+max_attempts = 100
+no_progress_limit = 100
+repeat_limit = 0
 
 [agents.signal]
 plugin = "command"
-argv = ["/bin/sh", "-c", "printf x >../signal; echo one more line >>work.txt; echo 'EXIT_SIGNAL: true'"]
+argv = ["/bin/sh", "-c", "AGENT"]
 
 [agents.yes]
 plugin = "command"
@@ -50,13 +59,13 @@ enabled = true
 agent = "yes"
 "#;
 
-fn project(bench: &Bench) -> Result<Scratch, String> {
+fn project(bench: &Bench, agent: &str) -> Result<Scratch, String> {
     Scratch::new(
         bench,
         &Plan {
             files: FILES,
             tasks: TASKS,
-            config: CONFIG,
+            config: &CONFIG.replace("AGENT", agent),
         },
     )
 }
@@ -67,12 +76,12 @@ fn git_status(scratch: &Scratch) -> Result<f64, String> {
 
 /// The group `status`.
 pub fn status(bench: &Bench) -> Result<Vec<Row>, String> {
-    let scratch = project(bench)?;
+    let scratch = project(bench, IDLE)?;
     let mut sides: Vec<Side<'_>> = vec![
         Box::new(|| scratch.run(&["status"], &[0])),
         Box::new(|| git_status(&scratch)),
     ];
-    let [ours, theirs] = both(interleave(STATUS_ROUNDS, &mut sides)?)?;
+    let [ours, theirs] = all(interleave(STATUS_ROUNDS, &mut sides)?)?;
     let promise = Promise::AtMost(3.0);
     Ok(vec![Row::ratio(
         "ralph status, git status",
@@ -84,11 +93,18 @@ pub fn status(bench: &Bench) -> Result<Vec<Row>, String> {
 
 /// The group `start`.
 pub fn start(bench: &Bench) -> Result<Vec<Row>, String> {
-    let scratch = project(bench)?;
+    let (scratch, changed) = (project(bench, IDLE)?, project(bench, BUSY)?);
     let signal = Signal::new(&scratch.path("signal"))?;
+    let changed_signal = Signal::new(&changed.path("signal"))?;
     let start = || signal.seconds(&mut scratch.ralph(&["run", "-n", "1"]), &RAN);
-    let mut sides: Vec<Side<'_>> = vec![Box::new(start), Box::new(|| git_status(&scratch))];
-    let [ours, theirs] = both(interleave(START_ROUNDS, &mut sides)?)?;
+    let start_changed = || changed_signal.seconds(&mut changed.ralph(&["run", "-n", "1"]), &RAN);
+    let mut sides: Vec<Side<'_>> = vec![
+        Box::new(start),
+        Box::new(|| git_status(&scratch)),
+        Box::new(start_changed),
+        Box::new(|| git_status(&changed)),
+    ];
+    let [ours, theirs, ours_changed, theirs_changed] = all(interleave(START_ROUNDS, &mut sides)?)?;
     let cold = || {
         let cache = scratch.path("cache");
         fs::remove_dir_all(&cache)
@@ -97,13 +113,19 @@ pub fn start(bench: &Bench) -> Result<Vec<Row>, String> {
         start()
     };
     let mut sides: Vec<Side<'_>> = vec![Box::new(cold), Box::new(start)];
-    let [cold, warm] = both(interleave(COLD_ROUNDS, &mut sides)?)?;
+    let [cold, warm] = all(interleave(COLD_ROUNDS, &mut sides)?)?;
     Ok(vec![
         Row::ratio(
             "start to first agent, git status",
             &ours,
             &theirs,
             Promise::AtMost(3.0),
+        ),
+        Row::ratio(
+            "the same with a changed file, git status",
+            &ours_changed,
+            &theirs_changed,
+            Promise::Nothing,
         ),
         Row::ratio(
             "start with empty cache, warm cache",
@@ -132,7 +154,7 @@ pub fn size(bench: &Bench) -> Result<Vec<Row>, String> {
     }])
 }
 
-fn both(measured: Vec<Samples>) -> Result<[Samples; 2], String> {
+fn all<const N: usize>(measured: Vec<Samples>) -> Result<[Samples; N], String> {
     measured
         .try_into()
         .map_err(|_| "a side was not measured".to_owned())

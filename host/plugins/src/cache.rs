@@ -2,15 +2,14 @@
 //!
 //! A file in here is native code, so it is taken only if it is ours in every
 //! respect: the directory and the file belong to this user and nobody else may
-//! write them, the header names the component and the engine, and the code has
-//! the hash that stands in the header. Anything else is compiled anew and
-//! replaced. Whoever can write as this user can run code as this user anyway.
+//! write them, the file's end names the component and the engine, and the code has
+//! the hash that stands there. Anything else is compiled anew and replaced. Whoever
+//! can write as this user can run code as this user anyway.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -18,11 +17,8 @@ use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// First bytes of a file; changes with the format.
-const MAGIC: &[u8; 8] = b"RALPHCW1";
-
-/// Magic, key, checksum.
-const HEADER: usize = MAGIC.len() + 32 + 32;
+use crate::facts::Facts;
+use crate::kept::{self, MAX_FACTS};
 
 /// No compiled component of an allowed size comes near it.
 const MAX_FILE: u64 = 1 << 30;
@@ -41,14 +37,8 @@ const NEW_MAX_AGE: Duration = Duration::from_secs(3600);
 /// Names one component as compiled by one engine.
 pub(crate) type Key = [u8; 32];
 
-/// A larger buffer isn't kept.
-const MAX_SPARE: usize = 4 << 20;
-
 pub(crate) struct Cache {
     dir: PathBuf,
-    /// Buffers to read into: memory that is new to the process costs more than
-    /// the reading, and a start reads several files.
-    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Cache {
@@ -56,10 +46,7 @@ impl Cache {
     /// warning, if it isn't ours alone.
     pub(crate) fn open(dir: &Path) -> Option<Cache> {
         match prepare(dir) {
-            Ok(()) => Some(Cache {
-                dir: dir.into(),
-                spare: Mutex::default(),
-            }),
+            Ok(()) => Some(Cache { dir: dir.into() }),
             Err(error) => {
                 tracing::warn!(
                     "compiled plugins are not kept: {}: {error}; each start compiles them anew",
@@ -70,49 +57,38 @@ impl Cache {
         }
     }
 
+    /// What the component is, if there is a file of it that seems sound: its code
+    /// isn't looked at.
+    pub(crate) fn facts(&self, key: &Key) -> Option<Facts> {
+        self.sound(key, |file| Ok(kept::end(file, key)?.facts))
+    }
+
     /// The compiled component, if there is a sound file of it.
-    pub(crate) fn load(&self, engine: &Engine, key: &Key) -> Option<Component> {
-        let mut bytes = self.spare().pop().unwrap_or_default();
-        let component = self.load_by(&mut bytes, engine, key);
-        if bytes.capacity() <= MAX_SPARE {
-            self.spare().push(bytes);
-        }
-        component
+    pub(crate) fn code(&self, engine: &Engine, key: &Key) -> Option<Component> {
+        self.sound(key, |file| {
+            let end = kept::end(file, key)?;
+            if kept::hash_of(file, end.code_len)? != end.code {
+                return Err(kept::damaged());
+            }
+            kept::load(engine, file, &end)
+        })
     }
 
-    fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn load_by(&self, bytes: &mut Vec<u8>, engine: &Engine, key: &Key) -> Option<Component> {
+    fn sound<T>(&self, key: &Key, read: impl Fn(&File) -> io::Result<T>) -> Option<T> {
         let path = self.path(key);
-        match read(&path, bytes) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        match open(&path).and_then(|file| read(&file)) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 tracing::info!("{} is not used: {error}", path.display());
-                return None;
-            }
-        };
-        let Some(code) = verified(bytes, key) else {
-            tracing::info!(
-                "{} is damaged or of something else; compiling anew",
-                path.display()
-            );
-            return None;
-        };
-        match deserialize(engine, code) {
-            Ok(component) => Some(component),
-            Err(error) => {
-                tracing::info!("{} is not used: {error:#}", path.display());
                 None
             }
         }
     }
 
     /// Keeps the compiled code. Failing to is no reason to fail.
-    pub(crate) fn store(&self, key: &Key, code: &[u8]) {
-        if let Err(error) = self.try_store(key, code) {
+    pub(crate) fn store(&self, key: &Key, facts: &Facts, code: &[u8]) {
+        if let Err(error) = self.try_store(key, facts, code) {
             tracing::info!(
                 "cannot keep a compiled plugin in {}: {error}",
                 self.dir.display()
@@ -120,16 +96,19 @@ impl Cache {
         }
     }
 
-    fn try_store(&self, key: &Key, code: &[u8]) -> io::Result<()> {
+    fn try_store(&self, key: &Key, facts: &Facts, code: &[u8]) -> io::Result<()> {
         self.prune();
+        let facts = facts.to_bytes();
+        if facts.len() > MAX_FACTS {
+            return Err(io::Error::other("it has too many names"));
+        }
         // Created with mode 0600; gone again if anything fails before the rename.
         let mut file = tempfile::Builder::new()
             .prefix(NEW)
             .tempfile_in(&self.dir)?;
-        file.write_all(MAGIC)?;
-        file.write_all(key)?;
-        file.write_all(&checksum(key, code))?;
         file.write_all(code)?;
+        file.write_all(&facts)?;
+        file.write_all(&kept::tail(key, &facts, &Sha256::digest(code).into()))?;
         file.persist(self.path(key)).map_err(|error| error.error)?;
         Ok(())
     }
@@ -191,6 +170,7 @@ pub(crate) fn key(digest: &[u8; 32], engine: &Engine) -> Key {
     let mut sink = Sink(Sha256::new());
     sink.0.update(digest);
     sink.0.update(env!("CARGO_PKG_VERSION"));
+    sink.0.update(env!("RALPH_CONTRACT"));
     std::hash::Hash::hash(&engine.precompile_compatibility_hash(), &mut sink);
     sink.0.finalize().into()
 }
@@ -224,44 +204,16 @@ fn only_ours(meta: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the content of a file that is ours into `bytes`, in place of what is there.
-fn read(path: &Path, bytes: &mut Vec<u8>) -> io::Result<()> {
-    bytes.clear();
+/// Opens a file if it is ours.
+fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() > MAX_FILE {
         return Err(io::Error::other("not a file of ours"));
     }
     only_ours(&meta)?;
-    bytes.reserve(usize::try_from(meta.len()).unwrap_or_default());
-    file.read_to_end(bytes).map(drop)
-}
-
-fn checksum(key: &Key, code: &[u8]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(key);
-    hash.update(code);
-    hash.finalize().into()
-}
-
-/// The code in a file, if the file is whole and holds what was asked for.
-fn verified<'a>(bytes: &'a [u8], key: &Key) -> Option<&'a [u8]> {
-    let (header, code) = bytes.split_at_checked(HEADER)?;
-    let (magic, rest) = header.split_at_checked(MAGIC.len())?;
-    let (stored_key, sum) = rest.split_at_checked(key.len())?;
-    (magic == MAGIC && stored_key == key && sum == checksum(key, code)).then_some(code)
-}
-
-#[allow(unsafe_code, reason = "the only way to use compiled code")]
-fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: `code` has to come from `Engine::precompile_component` unchanged.
-    // `verified` found the hash that `try_store` wrote for just these bytes, which
-    // were read once and are copied from here, not mapped, so nobody can change them
-    // after the check. File and directory belong to this user and are writable to
-    // nobody else, so that nobody else wrote that hash. That the engine fits is
-    // part of the key, and checked by wasmtime again.
-    unsafe { Component::deserialize(engine, code) }
+    Ok(file)
 }
 
 #[cfg(test)]
@@ -269,12 +221,29 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use crate::kept::{damaged, end, hash_of};
+    use crate::kind::Kind;
+    use std::os::unix::fs::{FileExt, PermissionsExt};
 
-    fn content(path: &Path) -> io::Result<Vec<u8>> {
-        // What was there before must not stay.
-        let mut bytes = b"of another file".to_vec();
-        read(path, &mut bytes).map(|()| bytes)
+    fn facts() -> Facts {
+        Facts {
+            kinds: vec![Kind::Gate],
+            imports: vec!["x".into()],
+            exports: vec!["y".repeat(40)],
+            slots: 1,
+        }
+    }
+
+    /// The file's code, as far as it is sound.
+    fn content(path: &Path, key: &Key) -> io::Result<Vec<u8>> {
+        let file = open(path)?;
+        let end = end(&file, key)?;
+        assert_eq!(end.facts, facts());
+        let mut code = vec![0; end.code_len as usize];
+        file.read_exact_at(&mut code, 0)?;
+        (hash_of(&file, end.code_len)? == end.code)
+            .then_some(code)
+            .ok_or_else(damaged)
     }
 
     #[test]
@@ -282,17 +251,23 @@ mod tests {
         let (key, other) = ([1; 32], [2; 32]);
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(&dir.path().join("a/b")).unwrap();
-        cache.store(&key, b"code");
-        let bytes = content(&cache.path(&key)).unwrap();
-        assert_eq!(verified(&bytes, &key), Some(&b"code"[..]));
-        assert_eq!(verified(&bytes, &other), None);
+        cache.store(&key, &facts(), b"code");
+        let path = cache.path(&key);
+        assert_eq!(content(&path, &key).unwrap(), b"code");
+        assert!(content(&path, &other).is_err());
+        assert_eq!(cache.facts(&key), Some(facts()));
+        let bytes = fs::read(&path).unwrap();
         for end in 0..bytes.len() {
-            assert_eq!(verified(&bytes[..end], &key), None, "cut at {end}");
+            fs::write(&path, &bytes[..end]).unwrap();
+            assert!(content(&path, &key).is_err(), "cut at {end}");
         }
         for i in 0..bytes.len() {
             let mut bad = bytes.clone();
             bad[i] ^= 1;
-            assert_eq!(verified(&bad, &key), None, "changed at {i}");
+            fs::write(&path, &bad).unwrap();
+            assert!(content(&path, &key).is_err(), "changed at {i}");
+            // Code is looked at when it is used.
+            assert_eq!(cache.facts(&key).is_some(), i < 4, "changed at {i}");
         }
     }
 
@@ -322,11 +297,11 @@ mod tests {
         make("newer.cwasm", MAX_TOTAL / 2 + 1, hour);
         make(".new-left", 1, hour);
         make(".new-now", 1, Duration::ZERO);
-        cache.store(&[1; 32], b"code");
+        cache.store(&[1; 32], &facts(), b"code");
         let there = |name: &str| dir.path().join(name).exists();
         assert!(!there("old.cwasm") && there("newer.cwasm"));
         assert!(!there(".new-left") && there(".new-now"));
-        assert!(content(&cache.path(&[1; 32])).is_ok());
+        assert!(content(&cache.path(&[1; 32]), &[1; 32]).is_ok());
     }
 
     #[test]
@@ -334,15 +309,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path()).unwrap();
         let (key, other) = ([1; 32], [2; 32]);
-        cache.store(&key, b"code");
+        cache.store(&key, &facts(), b"code");
         std::os::unix::fs::symlink(cache.path(&key), cache.path(&other)).unwrap();
-        assert!(content(&cache.path(&other)).is_err());
+        assert!(content(&cache.path(&other), &key).is_err());
         let writable = fs::Permissions::from_mode(0o620);
         fs::set_permissions(cache.path(&key), writable).unwrap();
-        assert!(content(&cache.path(&key)).is_err());
-        cache.store(&key, b"code");
+        assert!(content(&cache.path(&key), &key).is_err());
+        cache.store(&key, &facts(), b"code");
         assert!(
-            content(&cache.path(&key)).is_ok(),
+            content(&cache.path(&key), &key).is_ok(),
             "replaced by one of ours"
         );
     }

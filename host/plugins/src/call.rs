@@ -31,7 +31,7 @@ const START: &str = "start";
 pub(crate) struct Live {
     pub(crate) store: Store<State>,
     pub(crate) instance: Instance,
-    plugin: Arc<Bound>,
+    pub(crate) plugin: Arc<Bound>,
     meter: Arc<Meter>,
     /// Given back after the store is gone.
     _slots: OwnedSemaphorePermit,
@@ -42,10 +42,11 @@ impl Live {
     pub(crate) async fn start(plugin: &Arc<Bound>, ctx: &CallContext) -> Result<Live, PluginError> {
         let compiled = &plugin.component.compiled;
         let host = &plugin.component.host;
+        let ready = host.ready(&plugin.who, compiled).await?;
         let slots = host
             .slots
             .clone()
-            .acquire_many_owned(compiled.slots)
+            .acquire_many_owned(host.slots(&compiled.facts))
             .await
             .map_err(|e| PluginError::Engine {
                 who: Some(plugin.who.clone()),
@@ -84,10 +85,7 @@ impl Live {
         });
         store.set_epoch_deadline(1);
         meter.begin(plugin.limits.start.max(plugin.limits.time));
-        match meter
-            .inside(compiled.pre.instantiate_async(&mut store))
-            .await
-        {
+        match meter.inside(ready.pre.instantiate_async(&mut store)).await {
             Ok(instance) => Ok(Live {
                 store,
                 instance,
@@ -95,7 +93,7 @@ impl Live {
                 meter,
                 _slots: slots,
             }),
-            Err(error) => Err(explain(&plugin.clone(), store.data(), START, &error)),
+            Err(error) => Err(explain(plugin, store.data(), START, &error)),
         }
     }
 
@@ -124,10 +122,10 @@ impl Live {
     }
 
     /// For a lookup that can't fail after the types were checked.
-    pub(crate) fn internal(&self, error: &wasmtime::Error) -> PluginError {
+    pub(crate) fn internal(&self, reason: String) -> PluginError {
         PluginError::Engine {
             who: Some(self.plugin.who.clone()),
-            reason: format!("{error:#}"),
+            reason,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! A loaded component: what it is, before anything is granted.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use wasmtime::component::ResourceAny;
 use wasmtime::component::types::{self as wasm, ComponentItem};
-use wasmtime::component::{InstancePre, ResourceAny};
 
 use crate::bindings::exports::ralph::plugin::{agent_driver, judge};
 use crate::bindings::ralph::plugin::types;
 use crate::error::{PluginError, Who};
+use crate::facts::Facts;
+use crate::guests::Ready;
 use crate::host::Inner;
 use crate::kind::Kind;
-use crate::state::State;
 
 /// A component that was verified and compiled. Does nothing until it is bound.
 pub struct Component {
@@ -22,14 +24,59 @@ pub struct Component {
     pub(crate) host: Arc<Inner>,
 }
 
-/// What is the same for every component of the same bytes.
+/// What is the same for every component of the same bytes. Its code is loaded when it
+/// is first needed: most of a run's plugins aren't before an agent has worked.
 pub(crate) struct Compiled {
-    pub(crate) pre: InstancePre<State>,
-    pub(crate) kinds: Vec<Kind>,
-    pub(crate) imports: Vec<String>,
-    pub(crate) exports: Vec<String>,
-    /// How many calls' share of the pool one instance takes.
-    pub(crate) slots: u32,
+    pub(crate) facts: Facts,
+    ready: OnceLock<Ready>,
+    /// What to load it by, until it is loaded.
+    source: Mutex<Option<Source>>,
+}
+
+/// The component's bytes, should its code have gone or be damaged, and their hash.
+pub(crate) struct Source {
+    pub(crate) digest: [u8; 32],
+    pub(crate) bytes: Cow<'static, [u8]>,
+}
+
+impl Compiled {
+    /// With its code.
+    pub(crate) fn now(facts: Facts, ready: Ready) -> Compiled {
+        Compiled {
+            facts,
+            ready: OnceLock::from(ready),
+            source: Mutex::default(),
+        }
+    }
+
+    /// With code to be loaded.
+    pub(crate) fn later(facts: Facts, source: Source) -> Compiled {
+        Compiled {
+            facts,
+            ready: OnceLock::new(),
+            source: Mutex::new(Some(source)),
+        }
+    }
+
+    /// The code, if it is there.
+    pub(crate) fn ready(&self) -> Option<&Ready> {
+        self.ready.get()
+    }
+
+    /// Loads the code, once for all who ask at the same time. Takes a while: for a
+    /// blocking thread.
+    pub(crate) fn load(
+        &self,
+        load: impl FnOnce(&Source) -> wasmtime::Result<Ready>,
+    ) -> wasmtime::Result<()> {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*source {
+            let ready = load(found)?;
+            let _ = self.ready.set(ready);
+            *source = None;
+        }
+        Ok(())
+    }
 }
 
 impl Component {
@@ -56,22 +103,27 @@ impl Component {
     /// The kind of plugin it is; the first, should it be several.
     pub fn kind(&self) -> Kind {
         // `Host::load` refuses a component without any.
-        self.compiled.kinds.first().copied().unwrap_or(Kind::Gate)
+        self.compiled
+            .facts
+            .kinds
+            .first()
+            .copied()
+            .unwrap_or(Kind::Gate)
     }
 
     /// All kinds of plugin it can be bound as.
     pub fn kinds(&self) -> &[Kind] {
-        &self.compiled.kinds
+        &self.compiled.facts.kinds
     }
 
     /// Full names of what it imports, as `ralph:plugin/log@0.1.0`.
     pub fn imports(&self) -> &[String] {
-        &self.compiled.imports
+        &self.compiled.facts.imports
     }
 
     /// Full names of what it exports.
     pub fn exports(&self) -> &[String] {
-        &self.compiled.exports
+        &self.compiled.facts.exports
     }
 }
 
@@ -81,7 +133,7 @@ impl std::fmt::Debug for Component {
             .field("name", &self.name)
             .field("origin", &self.origin)
             .field("digest", &self.digest)
-            .field("kinds", &self.compiled.kinds)
+            .field("kinds", &self.compiled.facts.kinds)
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! The host: one engine for all plugins of a process.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,14 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component as WasmComponent, Linker};
 
+use crate::builtin;
 use crate::cache::{self, Cache};
-use crate::component::{Compiled, Component, check_signatures};
+use crate::component::{Compiled, Component, Source, check_signatures};
 use crate::engine::{self, PARTS_PER_CALL};
 use crate::error::{PluginError, Who};
+use crate::facts::Facts;
+use crate::guests::Ready;
+use crate::kind::Kind;
 use crate::state::State;
 use crate::ticker::Ticker;
 use crate::world;
@@ -93,7 +98,8 @@ impl Host {
     }
 
     /// Verifies that the bytes are a component of the contract, and compiles it or
-    /// takes it from the cache. `name` and `origin` are for messages.
+    /// finds it in the cache; the code of one that is found is loaded with the first
+    /// call. `name` and `origin` are for messages.
     ///
     /// To be called within a tokio runtime; the work is done on a blocking thread.
     ///
@@ -127,15 +133,57 @@ impl Host {
             });
         }
         let (inner, origin, bytes) = (self.0.clone(), origin.to_string(), bytes.to_vec());
-        let asker = who.clone();
-        tokio::task::spawn_blocking(move || inner.load(who, origin, &bytes))
-            .await
-            .unwrap_or_else(|error| {
-                Err(PluginError::Engine {
-                    who: Some(asker),
-                    reason: error.to_string(),
-                })
-            })
+        blocking(&who.clone(), move || {
+            let digest = Sha256::digest(&bytes).into();
+            let bytes = Cow::Owned(bytes);
+            inner.load(who, origin, Source { digest, bytes })
+        })
+        .await
+    }
+
+    /// The same for a built-in component; `None` if there is none of this kind by
+    /// the name `built_in`. Its hash is known already.
+    ///
+    /// # Errors
+    /// Those of [`load`](Host::load), which no built-in component should meet.
+    pub async fn load_builtin(
+        &self,
+        kind: Kind,
+        built_in: &str,
+        name: &str,
+        origin: &str,
+    ) -> Result<Option<Arc<Component>>, PluginError> {
+        let Some((bytes, digest)) = builtin::with_digest(kind, built_in) else {
+            return Ok(None);
+        };
+        let who = Who {
+            kind: None,
+            name: name.into(),
+        };
+        let (inner, origin) = (self.0.clone(), origin.to_string());
+        let bytes = Cow::Borrowed(bytes);
+        blocking(&who.clone(), move || {
+            inner.load(who, origin, Source { digest, bytes })
+        })
+        .await
+        .map(Some)
+    }
+}
+
+/// Carries out work that takes a while.
+async fn blocking<T: Send + 'static>(
+    who: &Who,
+    work: impl FnOnce() -> Result<T, PluginError> + Send + 'static,
+) -> Result<T, PluginError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(failed(who, error.to_string())))
+}
+
+fn failed(who: &Who, reason: String) -> PluginError {
+    PluginError::Engine {
+        who: Some(who.clone()),
+        reason,
     }
 }
 
@@ -159,9 +207,9 @@ impl Inner {
         self: Arc<Self>,
         who: Who,
         origin: String,
-        bytes: &[u8],
+        source: Source,
     ) -> Result<Arc<Component>, PluginError> {
-        let digest: [u8; 32] = Sha256::digest(bytes).into();
+        let (digest, size) = (source.digest, source.bytes.len() as u64);
         let entry = self
             .compiled
             .lock()
@@ -173,7 +221,7 @@ impl Inner {
         let compiled = match &*entry {
             Some(compiled) => compiled.clone(),
             None => {
-                let compiled = Arc::new(self.compile(&who, &origin, &digest, bytes)?);
+                let compiled = Arc::new(self.compiled(&who, &origin, source)?);
                 *entry = Some(compiled.clone());
                 compiled
             }
@@ -183,26 +231,45 @@ impl Inner {
             name: who.name,
             origin,
             digest: cache::hex(&digest),
-            size: bytes.len() as u64,
+            size,
             compiled,
             host: self,
         }))
     }
 
-    fn compile(
-        &self,
-        who: &Who,
-        origin: &str,
-        digest: &[u8; 32],
-        bytes: &[u8],
-    ) -> Result<Compiled, PluginError> {
-        let component = self
-            .native(digest, bytes)
-            .map_err(|error| PluginError::Corrupt {
-                who: who.clone(),
-                origin: origin.into(),
-                reason: format!("{error:#}"),
+    /// From the cache, its code to be loaded later, or else compiled.
+    fn compiled(&self, who: &Who, origin: &str, source: Source) -> Result<Compiled, PluginError> {
+        if let Some((cache, key)) = self.cached(&source.digest)
+            && let Some(facts) = cache.facts(&key)
+        {
+            return Ok(Compiled::later(facts, source));
+        }
+        let component =
+            WasmComponent::from_binary(&self.engine, &source.bytes).map_err(|error| {
+                PluginError::Corrupt {
+                    who: who.clone(),
+                    origin: origin.into(),
+                    reason: format!("{error:#}"),
+                }
             })?;
+        let facts = self.facts(who, &component)?;
+        let pre = self.linker.instantiate_pre(&component).map_err(|error| {
+            // The names are known, so it is a function in one of them.
+            PluginError::UnknownImport {
+                who: who.clone(),
+                import: "a function".into(),
+                reason: format!("{error:#}"),
+            }
+        })?;
+        let engine = |error: wasmtime::Error| failed(who, format!("{error:#}"));
+        let ready = Ready::new(pre, &facts.kinds).map_err(engine)?;
+        self.keep(&source.digest, &facts, &component)
+            .map_err(engine)?;
+        Ok(Compiled::now(facts, ready))
+    }
+
+    /// Checks what the component says of itself.
+    fn facts(&self, who: &Who, component: &WasmComponent) -> Result<Facts, PluginError> {
         let ty = component.component_type();
         let names = |(name, _): (&str, _)| name.to_string();
         let imports: Vec<String> = ty.imports(&self.engine).map(names).collect();
@@ -213,43 +280,75 @@ impl Inner {
             check_signatures(who, &self.engine, &ty, *kind, export)?;
         }
         world::check_imports(who, &imports)?;
-        let pre = self.linker.instantiate_pre(&component).map_err(|error| {
-            // The names are known, so it is a function in one of them.
-            PluginError::UnknownImport {
-                who: who.clone(),
-                import: "a function".into(),
-                reason: format!("{error:#}"),
-            }
-        })?;
-        Ok(Compiled {
-            kinds: kinds.into_iter().map(|(kind, _)| kind).collect(),
-            slots: self.slots(&component),
-            imports,
-            exports,
-            pre,
-        })
-    }
-
-    fn native(&self, digest: &[u8; 32], bytes: &[u8]) -> wasmtime::Result<WasmComponent> {
-        let Some(cache) = &self.cache else {
-            return WasmComponent::from_binary(&self.engine, bytes);
-        };
-        let key = cache::key(digest, &self.engine);
-        if let Some(component) = cache.load(&self.engine, &key) {
-            return Ok(component);
-        }
-        let component = WasmComponent::from_binary(&self.engine, bytes)?;
-        cache.store(&key, &component.serialize()?);
-        Ok(component)
-    }
-
-    /// How many calls' share of memories and tables one instance takes.
-    fn slots(&self, component: &WasmComponent) -> u32 {
         let parts = component
             .resources_required()
             .map_or(PARTS_PER_CALL, |needs| {
                 needs.num_memories.max(needs.num_tables)
             });
-        parts.div_ceil(PARTS_PER_CALL).clamp(1, self.max_concurrent)
+        Ok(Facts {
+            kinds: kinds.into_iter().map(|(kind, _)| kind).collect(),
+            imports,
+            exports,
+            slots: parts.div_ceil(PARTS_PER_CALL).max(1),
+        })
+    }
+
+    fn cached(&self, digest: &[u8; 32]) -> Option<(&Cache, cache::Key)> {
+        let cache = self.cache.as_ref()?;
+        Some((cache, cache::key(digest, &self.engine)))
+    }
+
+    fn keep(
+        &self,
+        digest: &[u8; 32],
+        facts: &Facts,
+        component: &WasmComponent,
+    ) -> wasmtime::Result<()> {
+        if let Some((cache, key)) = self.cached(digest) {
+            cache.store(&key, facts, &component.serialize()?);
+        }
+        Ok(())
+    }
+
+    /// Sees to it that the component's code is there: from the cache, or compiled
+    /// should the file turn out to be damaged or be gone by now.
+    pub(crate) async fn ready<'a>(
+        self: &Arc<Self>,
+        who: &Who,
+        compiled: &'a Arc<Compiled>,
+    ) -> Result<&'a Ready, PluginError> {
+        if let Some(ready) = compiled.ready() {
+            return Ok(ready);
+        }
+        let (inner, theirs, asker) = (self.clone(), compiled.clone(), who.clone());
+        blocking(who, move || {
+            theirs
+                .load(|source| inner.link(&theirs.facts, source))
+                .map_err(|error| failed(&asker, format!("{error:#}")))
+        })
+        .await?;
+        compiled
+            .ready()
+            .ok_or_else(|| failed(who, "its code is not there".into()))
+    }
+
+    fn link(&self, facts: &Facts, source: &Source) -> wasmtime::Result<Ready> {
+        let kept = self
+            .cached(&source.digest)
+            .and_then(|(cache, key)| cache.code(&self.engine, &key));
+        let component = match kept {
+            Some(component) => component,
+            None => {
+                let component = WasmComponent::from_binary(&self.engine, &source.bytes)?;
+                self.keep(&source.digest, facts, &component)?;
+                component
+            }
+        };
+        Ready::new(self.linker.instantiate_pre(&component)?, &facts.kinds)
+    }
+
+    /// Permits that one instance takes.
+    pub(crate) fn slots(&self, facts: &Facts) -> u32 {
+        facts.slots.clamp(1, self.max_concurrent)
     }
 }

@@ -6,11 +6,18 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::ticker::Ticker;
+
+/// Limits below are measured exactly from the start.
+const SHORT_LIMIT: Duration = Duration::from_millis(200);
+
+/// So much of a call is measured by the clock on the wall; twice as much is the
+/// most that waiting for a turn can add.
+const ROUGH: Duration = Duration::from_millis(5);
 
 pub(crate) struct Meter {
     ticker: Arc<Ticker>,
@@ -19,11 +26,38 @@ pub(crate) struct Meter {
 
 #[derive(Default)]
 struct Reading {
-    /// Sum over the polls that are over.
+    /// Sum over what is over.
     spent: Duration,
-    /// The thread's clock when the current poll began.
-    since: Option<Duration>,
+    /// When the current poll, or what is measured of it, began.
+    since: Option<Since>,
+    /// The thread's own time is asked for from now on.
+    exact: bool,
     limit: Duration,
+}
+
+enum Since {
+    Wall(Instant),
+    Thread(Duration),
+}
+
+impl Reading {
+    fn enter(&mut self) {
+        self.since = Some(if self.exact {
+            Since::Thread(now())
+        } else {
+            Since::Wall(Instant::now())
+        });
+    }
+
+    fn leave(&mut self) {
+        let spent = match self.since.take() {
+            Some(Since::Thread(since)) => now().saturating_sub(since),
+            Some(Since::Wall(since)) => since.elapsed().min(ROUGH),
+            None => Duration::ZERO,
+        };
+        self.spent = self.spent.saturating_add(spent);
+        self.exact |= self.spent >= ROUGH;
+    }
 }
 
 /// The guest ran over its limit; travels through wasmtime as an error.
@@ -42,6 +76,7 @@ impl Meter {
     /// Starts from zero with a new limit.
     pub(crate) fn begin(&self, limit: Duration) {
         *self.lock() = Reading {
+            exact: limit < SHORT_LIMIT,
             limit,
             ..Reading::default()
         };
@@ -54,11 +89,14 @@ impl Meter {
 
     /// To be called on the guest's thread.
     pub(crate) fn check(&self) -> Result<(), Overtime> {
-        let reading = self.lock();
-        let current = reading
-            .since
-            .map_or(Duration::ZERO, |since| now().saturating_sub(since));
-        if reading.spent.saturating_add(current) > reading.limit {
+        let mut reading = self.lock();
+        // Who is looked at has computed for a tick, and gets the exact clock.
+        reading.exact = true;
+        if reading.since.is_some() {
+            reading.leave();
+            reading.enter();
+        }
+        if reading.spent > reading.limit {
             Err(Overtime)
         } else {
             Ok(())
@@ -91,15 +129,11 @@ impl Meter {
 
     fn enter(&self) {
         self.ticker.enter();
-        self.lock().since = Some(now());
+        self.lock().enter();
     }
 
     fn leave(&self) {
-        let mut reading = self.lock();
-        if let Some(since) = reading.since.take() {
-            reading.spent = reading.spent.saturating_add(now().saturating_sub(since));
-        }
-        drop(reading);
+        self.lock().leave();
         self.ticker.leave();
     }
 }

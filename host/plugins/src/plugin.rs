@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ralph_engine::types::{AgentOutcome, Evidence, Iteration, Verdict};
 
-use crate::bindings::exports::ralph::plugin::{agent, agent_driver, canonicaliser, gate, judge};
 use crate::call::Live;
 use crate::component::Component;
 use crate::convert;
@@ -98,13 +97,18 @@ impl Plugin {
         &self.0.component
     }
 
+    /// Loads its code now, if it isn't yet, instead of with the first call. Should that
+    /// fail, the first call tells.
+    pub async fn warm(&self) {
+        let component = &self.0.component;
+        let _ = component.host.ready(&self.0.who, &component.compiled).await;
+    }
+
     /// Has a gate check the work of one iteration.
     pub async fn check(&self, ctx: &CallContext, it: &Iteration) -> Result<Verdict, PluginError> {
         let mut live = self.start(ctx, Kind::Gate).await?;
         let it = self.iteration(it);
-        let guest = gate::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.gate()?;
         let answer = live
             .begin()
             .inside(guest.call_check(&mut live.store, &it))
@@ -121,9 +125,7 @@ impl Plugin {
     ) -> Result<String, PluginError> {
         let mut live = self.start(ctx, Kind::Judge).await?;
         let (it, evidence) = (self.iteration(it), convert::evidence(evidence));
-        let guest = judge::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.judge()?;
         let answer = live
             .begin()
             .inside(guest.call_prompt(&mut live.store, &it, &evidence))
@@ -138,9 +140,7 @@ impl Plugin {
         answer: &str,
     ) -> Result<Verdict, PluginError> {
         let mut live = self.start(ctx, Kind::Judge).await?;
-        let guest = judge::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.judge()?;
         let answer = live
             .begin()
             .inside(guest.call_decide(&mut live.store, answer))
@@ -151,9 +151,7 @@ impl Plugin {
     /// Name and version of a canonicaliser's form.
     pub async fn algorithm(&self, ctx: &CallContext) -> Result<String, PluginError> {
         let mut live = self.start(ctx, Kind::Canonicaliser).await?;
-        let guest = canonicaliser::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.canonicaliser()?;
         let answer = live
             .begin()
             .inside(guest.call_algorithm(&mut live.store))
@@ -169,9 +167,7 @@ impl Plugin {
         content: &[u8],
     ) -> Result<Vec<u8>, PluginError> {
         let mut live = self.start(ctx, Kind::Canonicaliser).await?;
-        let guest = canonicaliser::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.canonicaliser()?;
         let answer = live
             .begin()
             .inside(guest.call_canonicalise(&mut live.store, path, content))
@@ -188,9 +184,7 @@ impl Plugin {
     ) -> Result<Launch, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
         let it = self.iteration(it);
-        let guest = agent_driver::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.agent_driver()?;
         let answer = live
             .begin()
             .inside(guest.call_prepare(&mut live.store, &it, prompt))
@@ -202,9 +196,7 @@ impl Plugin {
     pub async fn session(&self, ctx: &CallContext, it: &Iteration) -> Result<Session, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
         let it = self.iteration(it);
-        let guest = agent_driver::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.agent_driver()?;
         let handle = live
             .begin()
             .inside(guest.session().call_constructor(&mut live.store, &it))
@@ -223,9 +215,7 @@ impl Plugin {
     ) -> Result<AgentOutcome, PluginError> {
         let mut live = self.start(ctx, Kind::Agent).await?;
         let it = self.iteration(it);
-        let guest = agent::GuestIndices::new(self.pre())
-            .and_then(|found| found.load(&mut live.store, &live.instance))
-            .map_err(|error| live.internal(&error))?;
+        let guest = live.agent()?;
         let answer = live
             .begin()
             .inside(guest.call_run(&mut live.store, &it, prompt))
@@ -242,10 +232,6 @@ impl Plugin {
             });
         }
         Live::start(&self.0, ctx).await
-    }
-
-    fn pre(&self) -> &wasmtime::component::InstancePre<crate::state::State> {
-        &self.0.component.compiled.pre
     }
 
     /// A plugin with directories knows the project by its guest path.

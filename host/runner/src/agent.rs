@@ -12,6 +12,7 @@ use ralph_workspace::Workspace;
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::journal::Syncing;
 use crate::leftover;
 use crate::rawlog::RawLog;
 use crate::registry::BoundAgent;
@@ -48,7 +49,7 @@ const OWN_ENV: [(&str, &[&str]); 3] = [
 ];
 
 /// What one call needs.
-pub struct AgentCall<'a> {
+pub(crate) struct AgentCall<'a> {
     /// Who.
     pub agent: &'a BoundAgent,
     /// Where in the loop; `scratch` is filled in here.
@@ -67,10 +68,12 @@ pub struct AgentCall<'a> {
     pub bus: &'a Bus,
     /// Is the run to end?
     pub stopping: &'a Stopping,
+    /// It starts when the journal has this on the disk, and not before.
+    pub announced: Syncing,
 }
 
 /// What came of it.
-pub struct AgentDone {
+pub(crate) struct AgentDone {
     /// How it ended.
     pub outcome: AgentOutcome,
     /// Tokens and money.
@@ -82,7 +85,7 @@ pub struct AgentDone {
 }
 
 /// Has the agent work. An error is nobody's work: a program that isn't there, a full disk.
-pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
+pub(crate) async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let began = Instant::now();
     let in_sandbox = call.agent.bound.plugin.kind() == Kind::Agent;
     let log = if in_sandbox {
@@ -97,12 +100,13 @@ pub async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     });
     let root = call.ws.root().to_path_buf();
     let ctx = services.context(&call.agent.bound.config, Some(root), call.seed);
+    let announced = std::mem::replace(&mut call.announced, Syncing::done());
     let mut done = match call.agent.bound.plugin.kind() {
-        Kind::Agent => component(&call, &ctx, &services).await?,
+        Kind::Agent => component(&call, announced, &ctx, &services).await?,
         _ => {
             let scratch = leftover::scratch(call.ws)?;
             call.it.scratch = scratch.path().to_string_lossy().into_owned();
-            driver(&call, &ctx).await?
+            driver(&call, announced, &ctx).await?
         }
     };
     shorten(&mut done.outcome);
@@ -120,9 +124,11 @@ pub(crate) fn shorten(outcome: &mut AgentOutcome) {
 /// An agent that works in the sandbox.
 async fn component(
     call: &AgentCall<'_>,
+    announced: Syncing,
     ctx: &CallContext,
     services: &CallServices,
 ) -> Result<AgentDone, Error> {
+    announced.wait().await?;
     let timeout = call.agent.agent.timeout.get();
     let run = call
         .agent
@@ -147,7 +153,11 @@ async fn component(
 }
 
 /// A native program that a driver describes.
-async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Error> {
+async fn driver(
+    call: &AgentCall<'_>,
+    announced: Syncing,
+    ctx: &CallContext,
+) -> Result<AgentDone, Error> {
     let plugin = &call.agent.bound.plugin;
     let failed = |e: PluginError| AgentDone {
         outcome: AgentOutcome::Failed {
@@ -167,6 +177,7 @@ async fn driver(call: &AgentCall<'_>, ctx: &CallContext) -> Result<AgentDone, Er
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
+    announced.wait().await?;
     let mut running = ralph_process::start(spawn(call, &launch)).map_err(|e| {
         Error::Usage(format!(
             "agent `{}` could not be started: {e}",

@@ -11,6 +11,7 @@ use crate::agent::{self, AgentCall};
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::journal::Syncing;
 use crate::registry::{Bound, BoundAgent};
 use crate::replay::tape::{self, Given, JudgeTape};
 use crate::services::CallServices;
@@ -101,6 +102,7 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
             ws: q.ws,
             bus: q.bus,
             stopping: q.stopping,
+            announced: Syncing::done(),
         })
         .await?;
         usage = usage.plus(done.usage);

@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use ralph_engine::{Fact, State};
 use ralph_workspace::{Workspace, sha256_hex};
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
 
 use crate::clock;
 use crate::error::Error;
@@ -304,8 +305,41 @@ impl Journal {
         }
     }
 
+    /// Begins to bring everything written to the disk, and lets one do other things
+    /// until that is done.
+    pub(crate) fn syncing(&self) -> Result<Syncing, Error> {
+        let Some(file) = &self.file else {
+            return Ok(Syncing(None));
+        };
+        let file = file.try_clone().map_err(|e| Error::io(PATH, e))?;
+        Ok(Syncing(Some(tokio::task::spawn_blocking(move || {
+            file.sync_data()
+        }))))
+    }
+
     /// Where it ends now.
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.at
+    }
+}
+
+/// What was written is on its way to the disk.
+pub(crate) struct Syncing(Option<JoinHandle<std::io::Result<()>>>);
+
+impl Syncing {
+    /// It is there already.
+    pub(crate) fn done() -> Syncing {
+        Syncing(None)
+    }
+
+    /// Waits until it is there. To be called before the effect that was announced.
+    pub(crate) async fn wait(self) -> Result<(), Error> {
+        match self.0 {
+            Some(task) => task
+                .await
+                .unwrap_or_else(|e| Err(std::io::Error::other(e)))
+                .map_err(|e| Error::io(PATH, e)),
+            None => Ok(()),
+        }
     }
 }

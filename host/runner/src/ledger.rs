@@ -9,7 +9,7 @@ use ralph_engine::types::Role;
 use crate::agent;
 use crate::audit::files;
 use crate::error::Error;
-use crate::journal::Line;
+use crate::journal::{Line, Syncing};
 use crate::run::Loop;
 use crate::steer::Book;
 
@@ -83,6 +83,11 @@ impl Loop {
 
     pub(crate) fn sync(&self) -> Result<(), Error> {
         self.desk.book().journal.sync()
+    }
+
+    /// The same, side by side with something else.
+    pub(crate) fn syncing(&self) -> Result<Syncing, Error> {
+        self.desk.book().journal.syncing()
     }
 
     /// Writes `state.json`. What was noted is folded first: state and checkpoint must agree.

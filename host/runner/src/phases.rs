@@ -14,6 +14,7 @@ use ralph_workspace::Commit;
 use crate::agent::{self, AgentCall};
 use crate::clock;
 use crate::error::Error;
+use crate::journal::Syncing;
 use crate::names::Places;
 use crate::records::Finished;
 use crate::run::{Loop, snapshot};
@@ -64,7 +65,14 @@ impl Loop {
         let places = Places::of(&c.task.id, &attempt_id);
         let beginning = self.s.source.begin(&c.task.id, &places);
         self.unless_forced(beginning).await?;
-        let now = self.s.git.snapshot().await?;
+        let prompt_path = format!("{}/prompt.md", places.context);
+        // While git looks at the files, what doesn't depend on them is done.
+        let (now, prompt, ()) = tokio::join!(
+            self.s.git.snapshot(),
+            self.canonical_prompt(c, &prompt_path, &attempt_id),
+            self.s.worker_agent(&c.agent).bound.plugin.warm(),
+        );
+        let (now, (text, algorithm, fingerprint)) = (now?, prompt?);
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
             // What decides here what runs is as a person left it before this run, or the
             // run would have ended; the work is still measured against the older tree.
@@ -75,11 +83,6 @@ impl Loop {
             }
             None => serde_json::to_value(&now).map_err(|e| Error::Internal(e.to_string()))?,
         };
-        let text = self.whole_prompt(c)?;
-        let prompt_path = format!("{}/prompt.md", places.context);
-        let (algorithm, fingerprint) = self
-            .fingerprint(&attempt_id, &prompt_path, text.as_bytes())
-            .await?;
         let ws = &self.s.project.ws;
         ws.write_relaxed(&prompt_path, text.as_bytes())?;
         Ok(Fact::Prepared {
@@ -91,7 +94,7 @@ impl Loop {
         })
     }
 
-    pub(crate) async fn run_agent(&mut self) -> Result<Vec<Fact>, Error> {
+    pub(crate) async fn run_agent(&mut self, announced: Syncing) -> Result<Vec<Fact>, Error> {
         let places = self.places()?;
         let ws = &self.s.project.ws;
         let prompt_path = format!("{}/prompt.md", places.context);
@@ -118,6 +121,7 @@ impl Loop {
             ws,
             bus: &self.bus,
             stopping: &self.stopping,
+            announced,
         })
         .await?;
         let claim = match &done.outcome {

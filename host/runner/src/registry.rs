@@ -79,16 +79,8 @@ impl Registry {
             return Ok(component.clone());
         }
         let component = match source.map(|s| s.strip_prefix("builtin:").ok_or(s)) {
-            None => {
-                self.host
-                    .load(name, &key, self.built_in(kind, name)?)
-                    .await?
-            }
-            Some(Ok(built_in)) => {
-                self.host
-                    .load(name, &key, self.built_in(kind, built_in)?)
-                    .await?
-            }
+            None => self.built_in(kind, name, name, &key).await?,
+            Some(Ok(built_in)) => self.built_in(kind, built_in, name, &key).await?,
             Some(Err(path)) => {
                 let bytes = self.ws.read(path, ARTEFACT_MAX)?.ok_or_else(|| {
                     Error::Usage(format!("plugin `{name}`: there is no file {path}, which [plugins.{name}] source names"))
@@ -100,10 +92,17 @@ impl Registry {
         Ok(component)
     }
 
-    fn built_in(&self, kind: Kind, name: &str) -> Result<&'static [u8], Error> {
-        builtin(kind, name).ok_or_else(|| {
+    async fn built_in(
+        &self,
+        kind: Kind,
+        built_in: &str,
+        name: &str,
+        origin: &str,
+    ) -> Result<Arc<Component>, Error> {
+        let found = self.host.load_builtin(kind, built_in, name, origin).await?;
+        found.ok_or_else(|| {
             Error::Usage(format!(
-                "there is no {kind} plugin `{name}`: neither built in nor in [plugins]"
+                "there is no {kind} plugin `{built_in}`: neither built in nor in [plugins]"
             ))
         })
     }

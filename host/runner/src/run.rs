@@ -363,10 +363,8 @@ impl Loop {
                 // Somebody wants something: it may not be what is to be done any more.
                 return Ok(());
             }
-            if matches!(
-                phase,
-                Phase::Agent | Phase::Judge | Phase::Review | Phase::Commit
-            ) {
+            // An agent has much to be made ready for it, and waits for the disk only then.
+            if matches!(phase, Phase::Judge | Phase::Review | Phase::Commit) {
                 self.sync()?;
             }
         }
@@ -402,7 +400,7 @@ impl Loop {
                 self.record_all(facts)
             }
             Effect::RunAgent => {
-                let facts = self.run_agent().await?;
+                let facts = self.run_agent(self.syncing()?).await?;
                 self.record_all(facts)?;
                 self.sync()
             }

@@ -102,6 +102,18 @@ impl Loop {
         Ok(text + &prompt)
     }
 
+    /// The prompt, its canonical form's name and its hash in that form.
+    pub(crate) async fn canonical_prompt(
+        &self,
+        c: &Current,
+        path: &str,
+        seed: &str,
+    ) -> Result<(String, String, String), Error> {
+        let text = self.whole_prompt(c)?;
+        let (algorithm, hash) = self.fingerprint(seed, path, text.as_bytes()).await?;
+        Ok((text, algorithm, hash))
+    }
+
     /// The canonical form's name, and the prompt's hash in that form.
     pub(crate) async fn fingerprint(
         &self,
