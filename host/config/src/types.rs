@@ -348,6 +348,8 @@ pub struct Git {
     pub branch: Option<String>,
     /// Opens the names of workers' branches.
     pub branch_prefix: String,
+    /// Keep what a rejected attempt changed as a commit on a branch of its own.
+    pub wip: bool,
 }
 
 /// Where agents work.
@@ -383,6 +385,7 @@ impl Default for Git {
             isolation: Isolation::None,
             branch: None,
             branch_prefix: "ralph/".into(),
+            wip: false,
         }
     }
 }

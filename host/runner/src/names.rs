@@ -97,6 +97,13 @@ impl Places {
     }
 }
 
+/// A task's id as a part of a branch's name.
+pub(crate) fn branch_name(id: &str) -> String {
+    let id = task_dir(id).replace("..", "-");
+    let id = id.trim_matches(['.', '-', '_']);
+    id.trim_end_matches(".lock").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,7 +15,7 @@ use crate::agent::{self, AgentCall};
 use crate::clock;
 use crate::error::Error;
 use crate::journal::Syncing;
-use crate::names::Places;
+use crate::names::{Places, branch_name};
 use crate::records::Finished;
 use crate::run::{Loop, snapshot};
 use crate::services::Looked;
@@ -271,6 +271,42 @@ impl Loop {
                 },
             },
         )
+    }
+
+    /// `[git] wip`: what wasn't accepted stands on a branch beside the user's. That it can't
+    /// is no reason to end the run; the work is in the workspace as well.
+    pub(crate) async fn keep_work(&mut self, ruling: &Ruling) {
+        let git = &self.s.project.config.git;
+        let wanted = git.wip && self.s.worker.is_none() && self.s.rules.commit;
+        if !wanted || ruling.result != IterationResult::Rejected {
+            return;
+        }
+        match self.work_kept(ruling).await {
+            Ok(Some((branch, sha))) => self.bus.notice(format!(
+                "what the attempt changed is kept as {} on the branch {branch}",
+                sha.get(..10).unwrap_or(&sha)
+            )),
+            Ok(None) => {}
+            Err(e) => self.bus.notice(format!(
+                "what the attempt changed isn't kept on a branch: {e}"
+            )),
+        }
+    }
+
+    async fn work_kept(&mut self, ruling: &Ruling) -> Result<Option<(String, String)>, Error> {
+        let looked = self.looked().await?;
+        let c = self.current()?;
+        let prefix = &self.s.project.config.git.branch_prefix;
+        let branch = format!("{prefix}wip/{}", branch_name(&c.task.id));
+        let message = format!(
+            "wip: {} attempt {}, not accepted\n\n{}\n\nRalph-Task: {}\nRalph-Agent: {}",
+            c.task.id, c.attempt, ruling.reason, c.task.id, c.agent
+        );
+        let kept = self
+            .s
+            .git
+            .keep_work(&looked.base, &looked.now, &branch, &message);
+        Ok(kept.await?.map(|sha| (branch, sha)))
     }
 
     pub(crate) fn close(&mut self, ruling: &Ruling) -> Result<(Vec<Fact>, bool), Error> {

@@ -423,6 +423,7 @@ impl Loop {
                 self.record(fact)
             }
             Effect::Close(ruling) => {
+                self.keep_work(&ruling).await;
                 let (facts, accepted) = self.close(&ruling)?;
                 let usage = self.state.current.as_ref().map(|c| c.usage);
                 self.count(accepted, usage.unwrap_or_default());

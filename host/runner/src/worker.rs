@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::bus::{Bus, View};
 use crate::error::Error;
 use crate::journal::{self, Line};
-use crate::names::{Places, task_dir};
+use crate::names::{Places, branch_name, task_dir};
 use crate::setup::Setup;
 
 /// Where worktrees are, relative to the project's root.
@@ -313,8 +313,7 @@ async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
         })
         .collect();
     let words: Vec<&str> = title.split('-').filter(|w| !w.is_empty()).take(6).collect();
-    let id = task_dir(&task.id).replace("..", "-");
-    let id = id.trim_matches(['.', '-', '_']).trim_end_matches(".lock");
+    let id = branch_name(&task.id);
     let name = format!(
         "{}{id}-{}",
         main.project.config.git.branch_prefix,

@@ -133,3 +133,25 @@ fn an_agent_that_commits_itself_loses_nothing() {
     assert_eq!(p.git(&["status", "--porcelain"]), "");
     assert_eq!(p.git(&["show", "HEAD:PRD.md"]).matches("[x]").count(), 2);
 }
+
+#[test]
+fn what_was_not_accepted_is_kept_beside_the_users_branch_if_asked_for() {
+    let p = Project::build()
+        .gate("second-time", "[ $(count gate) -gt 1 ]")
+        .toml("[git]\nwip = true\n")
+        .in_loop("max_iterations = 2")
+        .ready();
+    p.write("mine.txt", "of the user\n");
+    p.run(&["run"]).expect(1).says("ralph/wip/T1");
+    assert_eq!(p.commits().len(), 1, "{:?}", p.commits());
+    let kept = p.git(&["show", "--stat", "--format=%s", "ralph/wip/T1"]);
+    assert!(
+        kept.starts_with("wip: T1 attempt 1, not accepted"),
+        "{kept}"
+    );
+    assert!(
+        kept.contains("work.txt") && !kept.contains("mine.txt"),
+        "{kept}"
+    );
+    assert_eq!(p.git(&["status", "--porcelain"]).trim(), "?? mine.txt");
+}

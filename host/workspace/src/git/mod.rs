@@ -51,6 +51,7 @@ mod snapshot;
 mod stage;
 mod status;
 mod sync;
+mod wip;
 mod worktree;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,64 @@
+//! Work in progress: what an attempt changed that was not accepted, kept on a branch beside
+//! the user's, whose HEAD, index and files stay as they are.
+
+use super::run::Cmd;
+use super::{Git, GitError, Snapshot};
+
+impl Git {
+    /// Commits what changed from `base` to `now` and lets `branch` point to it. If the user's
+    /// own work was there too, it stands in a commit of its own below, so that the one on
+    /// top holds the attempt's changes alone. `None` if nothing changed. Processes: two, or
+    /// three if the workspace was not clean.
+    ///
+    /// # Errors
+    /// What git says, e.g. that it doesn't know who commits.
+    pub async fn keep_work(
+        &self,
+        base: &Snapshot,
+        now: &Snapshot,
+        branch: &str,
+        message: &str,
+    ) -> Result<Option<String>, GitError> {
+        base.check()?;
+        now.check()?;
+        if base.tree == now.tree {
+            return Ok(None);
+        }
+        let parent = match &base.head {
+            Some(head) if base.clean => Some(head.clone()),
+            head => {
+                let message = "ralph: the workspace before the attempt above";
+                Some(
+                    self.commit_tree(&base.tree, head.as_deref(), message)
+                        .await?,
+                )
+            }
+        };
+        let sha = self
+            .commit_tree(&now.tree, parent.as_deref(), message)
+            .await?;
+        let cmd = Cmd::write("update-ref").args([
+            "-m",
+            "ralph: work in progress",
+            &format!("refs/heads/{branch}"),
+            &sha,
+        ]);
+        self.runner().run(cmd).await?.ok()?;
+        Ok(Some(sha))
+    }
+
+    async fn commit_tree(
+        &self,
+        tree: &str,
+        parent: Option<&str>,
+        message: &str,
+    ) -> Result<String, GitError> {
+        let mut cmd = Cmd::write("commit-tree").arg(format!("{tree}^{{tree}}"));
+        if let Some(parent) = parent {
+            cmd = cmd.args(["-p", parent]);
+        }
+        let cmd = cmd.args(["-F", "-"]).stdin(message.as_bytes().to_vec());
+        let out = self.runner().run(cmd).await?.ok()?;
+        Ok(String::from_utf8_lossy(&out).trim_end().to_owned())
+    }
+}
