@@ -60,19 +60,8 @@ impl Checks<'_> {
         }
     }
 
-    /// The rules of `git check-ref-format` for a branch.
     fn branch(&mut self, key: &str, shown: &str, name: &str) {
-        let part =
-            |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
-        let odd = |c: char| c <= ' ' || c == '\u{7f}' || "~^:?*[\\".contains(c);
-        let fine = name.split('/').all(part)
-            && !name.contains("..")
-            && !name.contains("@{")
-            && !name.contains(odd)
-            && !name.starts_with('-')
-            && !name.ends_with('.')
-            && !matches!(name, "@" | "HEAD");
-        if !fine {
+        if !is_branch_name(name) {
             let message = format!(
                 "{} can't be (the beginning of) a branch's name",
                 show::name(shown)
@@ -81,4 +70,17 @@ impl Checks<'_> {
             self.error(&["git", key], message, Some(hint));
         }
     }
+}
+
+/// The rules of `git check-ref-format` for a branch.
+pub fn is_branch_name(name: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    let odd = |c: char| c <= ' ' || c == '\u{7f}' || "~^:?*[\\".contains(c);
+    name.split('/').all(part)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(odd)
+        && !name.starts_with('-')
+        && !name.ends_with('.')
+        && !matches!(name, "@" | "HEAD")
 }

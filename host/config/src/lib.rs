@@ -38,6 +38,7 @@ mod types_tasks;
 pub mod units;
 mod walk;
 
+pub use checks_git::is_branch_name;
 pub use error::ConfigError;
 pub use load::{Loaded, load};
 pub use needs::missing_files;

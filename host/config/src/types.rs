@@ -345,6 +345,7 @@ pub struct Git {
     /// Where agents work.
     pub isolation: Isolation,
     /// Switch to this branch when a run begins; it is made at HEAD if it isn't there.
+    /// `{branch_name}` stands for the `branchName` of a `prd.json`.
     pub branch: Option<String>,
     /// Opens the names of workers' branches.
     pub branch_prefix: String,

@@ -12,6 +12,7 @@
 mod agent;
 mod ask;
 pub mod audit;
+mod branch;
 pub mod bus;
 mod checks;
 mod choice;

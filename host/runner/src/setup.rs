@@ -11,6 +11,7 @@ use ralph_engine::types::Role;
 use ralph_plugins::Host;
 use ralph_workspace::Git;
 
+use crate::branch;
 use crate::error::Error;
 use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
@@ -104,6 +105,7 @@ impl Setup {
             })?;
             project.config.apply(mode, options.agent.as_deref());
         }
+        project.config.git.branch = branch::wanted(&project)?;
         let config = &project.config;
         // A task can only be named once its id is known; without one, the journal isn't asked.
         let ids = match &options.task {

@@ -184,3 +184,27 @@ fn raw_control_characters_in_a_judges_json_are_read_or_a_clean_judge_error() {
     assert!(reason.starts_with("judge: "), "{reason}");
     assert!(!reason.contains(['\t', '\u{7}', '\n']), "{reason:?}");
 }
+
+/// E06, for the one standard output that machines read today; a bridge has to have its own.
+#[test]
+fn whatever_else_prints_standard_output_is_one_json_object() {
+    let p = Project::build()
+        .agent("cat >/dev/null; echo NOISE; echo '{' >&2; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
+        .gate("noisy", "echo NOISE; echo '{'")
+        .ready();
+    let hook = p.root().join(".git/hooks/post-commit");
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, "#!/bin/sh\necho NOISE; echo '{'\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hook, mode).unwrap();
+    let mut command = p.command(&["run", "--json"]);
+    command.env("RALPH_LOG", "trace");
+    let ran = p.start_command(command).wait().expect(0);
+    assert_eq!(ran.json()["exit_code"], 0);
+    assert!(!ran.stdout.contains("NOISE"), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("TRACE"),
+        "the log is on: {}",
+        ran.stderr
+    );
+}

@@ -221,3 +221,35 @@ fn the_progress_file_is_nobodys_work_wherever_it_is() {
     p.run(&["run"]).expect(1).says("nothing had changed");
     assert!(p.read("PROGRESS.md").contains("gate failed"));
 }
+
+#[test]
+fn a_prd_names_the_branch_its_work_is_for() {
+    let prd = |branch: &str| {
+        format!(
+            "{{\"branchName\": \"{branch}\", \"userStories\": [{{\"id\": \"US-1\", \"title\": \"a\", \"passes\": false}}]}}\n"
+        )
+    };
+    let p = Project::build()
+        .tasks("prd.json", prd("feature/login"))
+        .toml("[git]\nbranch = \"work/{branch_name}\"\n")
+        .ready();
+    p.run(&["run"]).expect(0);
+    assert_eq!(
+        p.git(&["branch", "--show-current"]).trim(),
+        "work/feature/login"
+    );
+    for (text, word) in [
+        (prd("-x..y"), "can't be a branch"),
+        (
+            "{\"userStories\": [{\"id\": \"US-1\", \"title\": \"a\", \"passes\": false}]}".into(),
+            "names no branch",
+        ),
+    ] {
+        let p = Project::build()
+            .tasks("prd.json", text)
+            .toml("[git]\nbranch = \"{branch_name}\"\n")
+            .ready();
+        p.run(&["run"]).expect(3).says(word).says("ralph.toml:");
+        assert!(!p.exists(".ralph/journal.jsonl"));
+    }
+}
