@@ -149,6 +149,31 @@ impl World {
         state
     }
 
+    /// The crash took what the work was measured against.
+    fn power_cut(&mut self, state: &mut State) {
+        let Some(c) = state.current.clone() else {
+            return;
+        };
+        let attempt = c.prepared.map(|p| p.attempt_id);
+        if c.committed.is_some() {
+            return;
+        }
+        let made =
+            c.phase == Phase::Commit && self.commits.iter().any(|m| Some(&m.1) == attempt.as_ref());
+        let fact = if made {
+            Fact::Committed {
+                sha: attempt,
+                note: None,
+            }
+        } else {
+            Fact::BaseLost {
+                base: self.tree.into(),
+                tree: self.tree.to_string(),
+            }
+        };
+        self.record(state, fact);
+    }
+
     fn call(&mut self, state: &State, what: impl Into<String>) {
         let n = state.current.as_ref().map_or(0, |c| c.number);
         *self.calls.entry((n, what.into())).or_default() += 1;
@@ -530,7 +555,12 @@ fn ten_thousand_random_runs_end_and_keep_every_promise() {
             }
             match world.step(&mut state, crash) {
                 Step::Went => {}
-                Step::Crashed => state = world.begin(),
+                Step::Crashed => {
+                    state = world.begin();
+                    if dice.roll(6) == 0 {
+                        world.power_cut(&mut state);
+                    }
+                }
                 Step::Ended(end) => {
                     ended = Some(end);
                     break;

@@ -63,15 +63,26 @@ impl Loop {
             attempt_id = format!("{attempt_id}-{worker}");
         }
         let places = Places::of(&c.task.id, &attempt_id);
-        let beginning = self.s.source.begin(&c.task.id, &places);
-        self.unless_forced(beginning).await?;
+        let begin = || self.s.source.begin(&c.task.id, &places);
+        // What a tracker writes into the workspace is in the snapshot; a file's copy never is.
+        let tracker = self.s.rules.mark_last;
+        if tracker {
+            self.unless_forced(begin()).await?;
+        }
         let prompt_path = format!("{}/prompt.md", places.context);
         // While git looks at the files, what doesn't depend on them is done.
-        let (now, prompt, ()) = tokio::join!(
+        let (now, prompt, (), begun) = tokio::join!(
             self.s.git.snapshot(),
             self.canonical_prompt(c, &prompt_path, &attempt_id),
             self.s.worker_agent(&c.agent).bound.plugin.warm(),
+            async {
+                match tracker {
+                    true => Ok(()),
+                    false => begin().await,
+                }
+            },
         );
+        begun?;
         let (now, (text, algorithm, fingerprint)) = (now?, prompt?);
         let base = match self.state.base.as_ref().filter(|b| b.task == c.task.id) {
             // What decides here what runs is as a person left it before this run, or the

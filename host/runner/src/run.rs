@@ -329,8 +329,14 @@ impl Loop {
             .map(|p| &p.base);
         let kept = self.state.base.as_ref().map(|b| &b.snapshot);
         for base in of_current.into_iter().chain(kept) {
-            if git.readable(&snapshot(base)?).await? {
+            let base = snapshot(base)?;
+            if git.readable(&base).await? {
                 continue;
+            }
+            let committing = current.is_some_and(|c| c.phase == Phase::Commit);
+            if committing && let Some(sha) = git.finished(&base, &self.seed()).await? {
+                let sha = Some(sha);
+                return self.record(Fact::Committed { sha, note: None });
             }
             self.bus.notice(
                 "what the work was measured against is lost, as after a power cut; what is in the workspace now counts as yours",

@@ -73,17 +73,11 @@ impl Git {
     ) -> Result<Commit, GitError> {
         base.check()?;
         now.check()?;
-        let head = self.head().await?;
-        let busy = self.repo().in_progress();
-        if head.oid != base.head
-            && let Some(sha) = self.find_commit(attempt, base.head.as_deref()).await?
-        {
-            if busy.is_none() {
-                self.sync_index(&sha).await?;
-            }
+        if let Some(sha) = self.finished(base, attempt).await? {
             return Ok(Commit::Done { sha });
         }
-        if let Some(busy) = busy {
+        let head = self.head().await?;
+        if let Some(busy) = self.repo().in_progress() {
             return Err(busy);
         }
         self.must_be_forward(base, &head).await?;
@@ -94,6 +88,29 @@ impl Git {
             Some(ready) => self.commit_ready(&ready, &extra, &head, message).await,
             None => self.commit_planned(base, now, &extra, &head, message).await,
         }
+    }
+
+    /// The commit that an earlier call has made for the attempt, if it has; the user's index
+    /// is then brought up to date. Of `base` only the commit is looked at.
+    ///
+    /// # Errors
+    /// As for [`commit`](Git::commit).
+    pub async fn finished(
+        &self,
+        base: &Snapshot,
+        attempt: &str,
+    ) -> Result<Option<String>, GitError> {
+        base.check()?;
+        if self.head().await?.oid == base.head {
+            return Ok(None);
+        }
+        let found = self.find_commit(attempt, base.head.as_deref()).await?;
+        if let Some(sha) = &found
+            && self.repo().in_progress().is_none()
+        {
+            self.sync_index(sha).await?;
+        }
+        Ok(found)
     }
 
     async fn must_be_forward(&self, base: &Snapshot, head: &Head) -> Result<(), GitError> {
