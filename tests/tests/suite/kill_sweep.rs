@@ -1,12 +1,18 @@
-//! kill -9 at random moments, again and again, until the run gets to its end: 300 kills in
-//! all, each project killed six times. A moment that hits nothing (the run was over) is
-//! not counted.
+//! kill -9 at random moments, again and again, until the run gets to its end; each project
+//! is killed six times. A moment that hits nothing (the run was over) is not counted.
+//!
+//! Each sweep kills `RALPH_KILLS` times (20 if not set). For 300 in all:
+//! `RALPH_KILLS=75 cargo test -p ralph-tests --test suite kill_sweep`.
 
 use std::time::{Duration, Instant};
 
 use ralph_tests::{Builder, Project};
 
-const KILLS: usize = 75;
+fn kills_wanted() -> usize {
+    let set = std::env::var("RALPH_KILLS").ok();
+    set.and_then(|s| s.parse().ok()).unwrap_or(20)
+}
+
 const KILLS_EACH: usize = 6;
 
 fn three_tasks() -> Builder {
@@ -40,7 +46,7 @@ fn sweep(seed: u64, builder: impl Fn() -> Builder, args: &[&str]) {
         begun.elapsed()
     };
     let mut kills = 0;
-    while kills < KILLS {
+    while kills < kills_wanted() {
         let p = builder().ready();
         p.write("mine.txt", "of the user\n");
         p.write("staged.txt", "staged by the user\n");
