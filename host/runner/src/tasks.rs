@@ -166,7 +166,7 @@ struct Edit {
 
 impl Edit {
     /// The tasks are read once it is locked.
-    async fn open(project: &Project) -> Result<(Edit, TaskList), Error> {
+    async fn open(project: &Project) -> Result<(Edit, Arc<TaskList>), Error> {
         let ws = &project.ws;
         let source = project.source()?;
         // What can't be read is told before anything is made below `.ralph`.

@@ -186,3 +186,22 @@ fn a_task_put_above_the_others_does_not_take_a_name_that_is_in_use() {
     );
     p.journal();
 }
+
+/// An agent that ticks all there is costs the host one look, not one for each task.
+#[test]
+fn twenty_thousand_ticks_are_taken_back_at_once_and_told_in_brief() {
+    let tasks: String = (1..=20_000).map(|n| format!("- [ ] Thing {n}\n")).collect();
+    let p = Project::build()
+        .tasks("PRD.md", tasks)
+        .agent("cat >/dev/null\necho x >>work.txt\nsed -i 's/\\[ \\]/[x]/' PRD.md\necho 'EXIT_SIGNAL: true'\n")
+        .in_loop("max_iterations = 1")
+        .ready();
+    let ran = p
+        .run(&["run"])
+        .expect(1)
+        .says("and 19979 more had been ticked");
+    assert!(ran.stdout.len() + ran.stderr.len() < 64 << 10);
+    let now = p.read("PRD.md");
+    assert_eq!(now.matches("[x]").count(), 1, "only its own");
+    assert_eq!(p.commits(), ["ralph: T1 Thing 1"]);
+}

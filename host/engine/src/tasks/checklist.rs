@@ -19,6 +19,17 @@ pub(super) fn mark(state: TaskState) -> &'static str {
     }
 }
 
+/// What a mark says.
+pub(super) fn state(mark: u8) -> Option<TaskState> {
+    Some(match mark {
+        b' ' => TaskState::Open,
+        b'x' | b'X' => TaskState::Done,
+        b'-' | b'!' => TaskState::Blocked,
+        b'~' => TaskState::InProgress,
+        _ => return None,
+    })
+}
+
 /// A box that may turn out to be no task.
 pub(super) struct Candidate {
     pub line: u32,

@@ -1,5 +1,6 @@
 //! What one list item says: its marker, its box, its id, its dependencies.
 
+use super::checklist;
 use crate::types::TaskState;
 
 /// A list marker and what follows it.
@@ -62,14 +63,14 @@ pub(super) fn mark(content: &str) -> Mark<'_> {
     };
     let whole = &content[..close + 2];
     let rest = &inner[close + 1..];
-    let state = match &inner[..close] {
-        " " => TaskState::Open,
-        "x" | "X" => TaskState::Done,
-        "-" | "!" => TaskState::Blocked,
-        "~" => TaskState::InProgress,
+    let state = match &inner.as_bytes()[..close] {
+        [mark] => checklist::state(*mark),
+        _ => None,
+    };
+    let Some(state) = state else {
         // `[a](link)` and `[1]: note` are Markdown of other kinds.
-        _ if rest.starts_with([' ', '\t']) => return Mark::Odd(whole),
-        _ => return Mark::None,
+        let odd = rest.starts_with([' ', '\t']);
+        return if odd { Mark::Odd(whole) } else { Mark::None };
     };
     let title = rest.trim();
     if rest.starts_with([' ', '\t']) && !title.is_empty() {

@@ -1,6 +1,7 @@
 //! Tasks as the loop sees them, wherever they are written.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::error::Fault;
 use super::file::{Edit, Entry, Parsed};
@@ -13,7 +14,7 @@ use crate::types::TaskState;
 pub struct TaskList {
     name: String,
     entries: Vec<Entry>,
-    index: HashMap<String, usize>,
+    index: Arc<HashMap<String, usize>>,
     warnings: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ impl TaskList {
         warnings: Vec<String>,
         positions: bool,
     ) -> Result<(TaskList, Vec<Edit>), Fault> {
-        let index = graph::link(&mut parsed, positions)?;
+        let index = Arc::new(graph::link(&mut parsed, positions)?);
         let (entries, edits) = parsed.into_iter().map(|p| (p.entry, p.edit)).unzip();
         let list = TaskList {
             name: name.to_owned(),
@@ -87,7 +88,13 @@ impl TaskList {
 
     /// The same with one task in another state; nothing changes if it isn't there.
     pub fn set(&mut self, id: &str, state: TaskState) {
-        if let Some(entry) = self.place(id).and_then(|i| self.entries.get_mut(i)) {
+        if let Some(place) = self.place(id) {
+            self.set_at(place, state);
+        }
+    }
+
+    pub(super) fn set_at(&mut self, place: usize, state: TaskState) {
+        if let Some(entry) = self.entries.get_mut(place) {
             entry.state = state;
         }
     }

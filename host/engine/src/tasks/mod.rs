@@ -2,6 +2,7 @@
 //!
 //! - [`mod@list`]: [`TaskList`], what the rest of the engine uses, whatever the tasks are written in
 //! - [`mod@file`]: [`TaskFile`], a list with the bytes it stands in
+//! - [`reader`]: a file that is read again and again
 //! - [`select`]: which task is next, and why none is
 //! - [`add`]: a further task; [`convert`]: the same tasks in another form
 //! - [`error`]: what is wrong with a file, and where
@@ -59,6 +60,7 @@ pub mod list;
 mod markdown;
 mod prd;
 mod raw;
+pub mod reader;
 mod section;
 pub mod select;
 mod story;
@@ -73,4 +75,5 @@ pub use error::TaskFileError;
 pub use file::{Entry, Format, TaskFile};
 pub use ids::Ids;
 pub use list::TaskList;
+pub use reader::Reader;
 pub use select::Selection;

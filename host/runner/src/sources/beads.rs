@@ -181,7 +181,7 @@ impl Source for BeadsSource {
         let list = TaskList::of(NAME, entries, warnings)
             .map_err(|why| self.bd.setup(why, "mend the issues"))?;
         Ok(Tasks {
-            list,
+            list: Arc::new(list),
             ids: ids.clone(),
         })
     }

@@ -1,9 +1,9 @@
 //! A task file.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use ralph_engine::tasks::{Ids, NewTask, TaskFile};
+use ralph_engine::tasks::{Ids, NewTask, Reader, TaskFile, TaskFileError};
 use ralph_workspace::Workspace;
 
 use super::{Claimed, Outcome, Source, Tasks, guard};
@@ -15,8 +15,10 @@ pub(super) const MAX: u64 = 64 << 20;
 
 /// A task file below a root.
 pub struct FileSource {
-    ws: Workspace,
-    path: String,
+    pub(super) ws: Workspace,
+    pub(super) path: String,
+    /// The bytes are read anew for every call; what they say is worked out when they have changed.
+    reader: Mutex<Reader>,
 }
 
 impl FileSource {
@@ -25,6 +27,7 @@ impl FileSource {
         FileSource {
             ws: ws.clone(),
             path,
+            reader: Mutex::default(),
         }
     }
 
@@ -34,8 +37,13 @@ impl FileSource {
             .ok_or_else(|| Error::Usage(format!("the task file {} is gone", self.path)))
     }
 
-    fn read(&self, ids: &Ids) -> Result<TaskFile, Error> {
-        Ok(TaskFile::parse_known(&self.path, &self.bytes()?, ids)?)
+    fn read(&self, ids: &Ids) -> Result<Arc<TaskFile>, Error> {
+        Ok(self.parse(&self.bytes()?, ids)?)
+    }
+
+    pub(super) fn parse(&self, bytes: &[u8], ids: &Ids) -> Result<Arc<TaskFile>, TaskFileError> {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        reader.read(&self.path, bytes, ids)
     }
 }
 
@@ -57,7 +65,7 @@ impl Source for FileSource {
         let file = self.read(ids)?;
         Ok(Tasks {
             ids: file.ids().clone(),
-            list: file.into_list(),
+            list: file.shared_list(),
         })
     }
 
@@ -86,7 +94,7 @@ impl Source for FileSource {
     }
 
     async fn claimed(&self, ids: &Ids, id: &str, places: &Places) -> Result<Claimed, Error> {
-        guard::after_agent(&self.ws, &self.path, places, id, ids)
+        guard::after_agent(self, places, id, ids)
     }
 
     fn beside(self: Arc<Self>, ws: &Workspace) -> Arc<dyn Source> {

@@ -197,7 +197,7 @@ impl Source for GithubSource {
         let list = TaskList::of(&self.describe(), entries, warnings)
             .map_err(|why| self.gh.program.setup(why, "mend the issues"))?;
         Ok(Tasks {
-            list,
+            list: Arc::new(list),
             ids: ids.clone(),
         })
     }

@@ -5,14 +5,19 @@
 //! open task taken out or renamed by its place, a file that can't be read any more. What it had written
 //! is kept beside the attempt's records.
 
+use std::collections::HashSet;
+
 use ralph_engine::tasks::{Entry, Ids, TaskFile};
 use ralph_engine::types::TaskState;
 use ralph_workspace::Workspace;
 
 use super::Claimed;
-use super::file::MAX;
+use super::file::{FileSource, MAX};
 use crate::error::Error;
 use crate::names::Places;
+
+/// More tasks whose marks were taken back are counted, not named.
+const NAMED: usize = 20;
 
 /// Keeps a copy from before the agent starts, safely on the disk: an attempt that a power cut
 /// ends is taken up with it.
@@ -22,19 +27,19 @@ pub fn keep(ws: &Workspace, bytes: &[u8], places: &Places) -> Result<(), Error> 
 
 /// Looks at what the agent left, and undoes what it may not do.
 pub fn after_agent(
-    ws: &Workspace,
-    path: &str,
+    source: &FileSource,
     places: &Places,
     id: &str,
     ids: &Ids,
 ) -> Result<Claimed, Error> {
+    let (ws, path) = (&source.ws, source.path.as_str());
     let good = ws.read(&kept(places), MAX)?.ok_or_else(|| {
         Error::Internal(format!(
             "{} is gone, the copy of the task file from before the agent",
             kept(places)
         ))
     })?;
-    let before = TaskFile::parse_known(path, &good, ids)?;
+    let before = source.parse(&good, ids)?;
     let (bytes, odd) = match ws.read(path, MAX) {
         Ok(bytes) => (bytes, None),
         // A directory, a link to elsewhere, a pipe.
@@ -48,7 +53,8 @@ pub fn after_agent(
     }
     let broken = match &bytes {
         None => Err(odd.clone().unwrap_or_else(|| "it was deleted".to_owned())),
-        Some(bytes) => TaskFile::parse_known(path, bytes, before.ids())
+        Some(bytes) => source
+            .parse(bytes, before.ids())
             .map_err(|e| e.to_string())
             .and_then(|now| {
                 let lost = |e: &&Entry| e.state != TaskState::Done && now.get(&e.task.id).is_none();
@@ -80,45 +86,47 @@ pub fn after_agent(
                 problems: vec![problem],
             })
         }
-        Ok(now) => untick(ws, path, &before, now, id),
+        Ok(now) => untick(source, &before, &now, id),
     }
 }
 
 fn untick(
-    ws: &Workspace,
-    path: &str,
+    source: &FileSource,
     before: &TaskFile,
-    now: TaskFile,
+    now: &TaskFile,
     id: &str,
 ) -> Result<Claimed, Error> {
-    let state = state_of(&now, id);
+    let path = &source.path;
+    let state = state_of(now, id);
     // A new task may come with any mark but "done".
     let was = |e: &Entry| match before.get(&e.task.id) {
         Some(b) => b.state,
         None if e.state == TaskState::Done => TaskState::Open,
         None => e.state,
     };
-    let others: Vec<(String, TaskState, TaskState)> = now
+    let others: Vec<(&str, TaskState, TaskState)> = now
         .entries()
         .iter()
-        .map(|e| (e.task.id.clone(), was(e), e.state))
-        .filter(|(other, was, is)| other != id && was != is)
+        .map(|e| (e.task.id.as_str(), was(e), e.state))
+        .filter(|(other, was, is)| *other != id && was != is)
         .collect();
-    let mut file = now;
-    for (other, was, _) in &others {
-        let bytes = file.set_state(other, *was)?;
-        file = TaskFile::parse_known(path, &bytes, before.ids())?;
-    }
     if !others.is_empty() {
-        ws.write(path, file.bytes())?;
+        let back: Vec<_> = others.iter().map(|(id, was, _)| (*id, *was)).collect();
+        source.ws.write(path, &now.set_states(&back)?)?;
     }
     let problem = |done: bool, what: &str| {
         let ids: Vec<&str> = others
             .iter()
             .filter(|(.., is)| (*is == TaskState::Done) == done)
-            .map(|(id, ..)| id.as_str())
+            .map(|(id, ..)| *id)
             .collect();
-        (!ids.is_empty()).then(|| format!("{} {what}; taken back", ids.join(", ")))
+        let more = ids.len().saturating_sub(NAMED);
+        let named = ids[..ids.len() - more].join(", ");
+        match more {
+            0 if ids.is_empty() => None,
+            0 => Some(format!("{named} {what}; taken back")),
+            more => Some(format!("{named} and {more} more {what}; taken back")),
+        }
     };
     let ticked = format!("had been ticked in {path} without having been worked on");
     let marked = format!("had been marked otherwise in {path}");
@@ -132,10 +140,14 @@ fn untick(
 /// The first task whose id means another one now. A task without an id of its
 /// own is named by its place, so a new one above it would take its name.
 fn renumbered<'a>(before: &'a TaskFile, now: &TaskFile) -> Option<&'a str> {
+    let titles: HashSet<&str> = now
+        .entries()
+        .iter()
+        .map(|e| e.task.title.as_str())
+        .collect();
     let moved = |b: &&Entry| {
-        let same = |e: &&Entry| e.task.title == b.task.title;
-        let here = now.get(&b.task.id).is_some_and(|e| same(&e));
-        !here && now.entries().iter().any(|e| same(&e))
+        let here = now.get(&b.task.id);
+        here.is_none_or(|e| e.task.title != b.task.title) && titles.contains(b.task.title.as_str())
     };
     let first = before.entries().iter().find(moved)?;
     Some(&first.task.id)

@@ -51,7 +51,7 @@ impl Source for Held {
     async fn load(&self, ids: &Ids) -> Result<Tasks, Error> {
         let mut tasks = self.inner.load(ids).await?;
         for (id, state) in self.marks().iter() {
-            tasks.list.set(id, *state);
+            Arc::make_mut(&mut tasks.list).set(id, *state);
         }
         Ok(tasks)
     }

@@ -27,7 +27,7 @@ mod program;
 #[derive(Debug, Clone)]
 pub struct Tasks {
     /// In their order.
-    pub list: TaskList,
+    pub list: Arc<TaskList>,
     /// What is to be remembered of ids that the host has given.
     pub ids: Ids,
 }
@@ -78,7 +78,7 @@ pub struct Claimed {
     pub problems: Vec<String>,
 }
 
-/// Where tasks are kept. Nothing is remembered between two calls: each asks anew.
+/// Where tasks are kept. Each call asks anew: what somebody else has changed meanwhile counts.
 #[async_trait]
 pub trait Source: Send + Sync {
     /// For people: a path, or `GitHub issues of o/r`.

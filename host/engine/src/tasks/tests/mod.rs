@@ -8,6 +8,7 @@ mod json;
 mod markdown;
 mod markdown_items;
 mod properties;
+mod reader;
 mod select;
 mod yaml;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::tasks::json as scanner;
 
 /// Pieces from which documents are thrown together that come near what the scanner looks at.
-fn markdown() -> impl Strategy<Value = String> {
+pub(super) fn markdown() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "- [ ] ",
         "- [x] ",
@@ -120,6 +120,26 @@ proptest! {
         if after.len().abs_diff(text.len()) <= 1 && !(text.contains("\"passes\":true") && text.contains("\"blocked\":true")) {
             // Nothing was added; so the way back leads to the same bytes.
             prop_assert_eq!(String::from_utf8(back).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn all_at_once_is_one_after_another(
+        text in stories(),
+        list in markdown(),
+        states in prop::collection::vec(any_state(), 1..6),
+    ) {
+        for (name, text) in [("a.json", text), ("a.md", list)] {
+            let Ok(file) = TaskFile::parse(name, text.as_bytes()) else { continue };
+            let changes: Vec<(&str, TaskState)> = file.entries().iter()
+                .map(|e| e.task.id.as_str()).zip(states.iter().copied().cycle()).collect();
+            let mut one_by_one = file.clone();
+            for (id, state) in &changes {
+                let bytes = one_by_one.set_state(id, *state).unwrap();
+                one_by_one = TaskFile::parse(name, &bytes).unwrap();
+            }
+            let at_once = file.set_states(&changes).unwrap();
+            prop_assert_eq!(String::from_utf8_lossy(&at_once), String::from_utf8_lossy(one_by_one.bytes()));
         }
     }
 
