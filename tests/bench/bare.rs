@@ -3,7 +3,9 @@
 
 use ralph_engine::types::{DiffText, FileChange};
 use wasmtime::component::{Component, HasSelf, InstancePre, Linker, ResourceTable};
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store};
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use bindings::GatePluginPre;
@@ -115,6 +117,7 @@ fn settings(pooling: bool) -> Config {
             .table_elements(100_000)
             .max_unused_warm_slots(CALLS)
             .linear_memory_keep_resident(1 << 20)
+            .pagemap_scan(Enabled::Auto)
             .table_keep_resident(64 << 10);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     }

@@ -48,11 +48,16 @@ impl Samples {
 /// One side of a comparison: measures once.
 pub type Side<'a> = Box<dyn FnMut() -> Result<f64, String> + 'a>;
 
-/// Measures all sides in turn, A B A B …, after one round that doesn't count.
+/// Measures all sides in turn, A B B A A B …, after one round that doesn't count: each finds the
+/// processor's caches as often as another leaves them to it.
 pub fn interleave(rounds: usize, sides: &mut [Side<'_>]) -> Result<Vec<Samples>, String> {
     let mut samples = vec![Samples::default(); sides.len()];
     for round in 0..=rounds {
-        for (side, samples) in sides.iter_mut().zip(&mut samples) {
+        let mut turn: Vec<_> = sides.iter_mut().zip(&mut samples).collect();
+        if round % 2 == 1 {
+            turn.reverse();
+        }
+        for (side, samples) in turn {
             let value = side()?;
             if round > 0 {
                 samples.push(value);

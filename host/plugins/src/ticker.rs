@@ -1,7 +1,8 @@
 //! The thread that advances the engine's epoch, so that guests can be interrupted.
 //!
-//! It ticks only while some guest is computing, and sleeps without waking
-//! otherwise: a `ralph` that waits for an agent costs nothing.
+//! It ticks while some guest is computing and for a moment after, since waking it up
+//! costs the next call more than that, and sleeps without waking otherwise: a `ralph`
+//! that waits for an agent costs nothing.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,9 @@ use wasmtime::{Engine, EngineWeak};
 
 /// Time between two looks at whether a guest has computed for too long.
 const TICK: Duration = Duration::from_millis(10);
+
+/// So many ticks pass without a guest before the thread goes to sleep.
+const LINGER: u32 = 10;
 
 /// Name of the thread, as `/proc` and debuggers show it.
 const NAME: &str = "ralph-epoch";
@@ -86,9 +90,12 @@ impl Drop for Ticker {
 }
 
 fn tick(shared: &Shared, engine: &EngineWeak) {
+    let mut quiet = 0;
     loop {
         let mut state = shared.lock();
-        if state.computing == 0 {
+        quiet = if state.computing == 0 { quiet + 1 } else { 0 };
+        if quiet > LINGER {
+            quiet = 0;
             state.parked = true;
             state = shared
                 .changed
