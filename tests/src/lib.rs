@@ -9,6 +9,7 @@
 )]
 
 mod binary;
+mod bridge;
 mod processes;
 mod project;
 mod ran;
@@ -16,6 +17,7 @@ mod records;
 mod tree;
 
 pub use binary::{components, examples};
+pub use bridge::{Bridge, Ended};
 pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};

@@ -69,6 +69,8 @@ pub enum Command {
     Checkpoint,
     /// Give the next attempt's prompt a text
     Inject(InjectArgs),
+    /// Serve an editor: JSON-RPC on standard input and output
+    Bridge,
     /// List the runs that are on, in any project
     Ps,
     /// Look at tasks, and change them while no run is on
@@ -94,6 +96,7 @@ impl Command {
             Command::Run(_) => "run",
             Command::Step(_) => "step",
             Command::Supervise(_) => "supervise",
+            Command::Bridge => "bridge",
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Status => "status",

@@ -60,6 +60,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Run(a) => cmd::run::run(&dir, a, out).await,
         Command::Step(a) => cmd::run::step(&dir, a, out).await,
         Command::Supervise(a) => cmd::supervise::supervise(&dir, a, out).await,
+        Command::Bridge => cmd::bridge::bridge(&dir).await,
         Command::Check => cmd::check::check(&dir, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
         Command::Status => cmd::status::status(&dir, out).await,

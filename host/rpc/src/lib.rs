@@ -6,11 +6,15 @@
 //! - [`server`]: clients of a listening socket, each on its own
 //! - [`socket`]: where a run's socket is, who may take it, who may not
 //! - [`feed`], [`tui`]: the events and methods of the TUI protocol
+//! - [`bridge`]: the events and methods of the bridge protocol
+//! - [`hosted`]: a run and its socket
 //! - [`client`]: the asking side
 
+pub mod bridge;
 pub mod client;
 pub mod feed;
 pub mod frame;
+pub mod hosted;
 pub mod message;
 pub mod outbox;
 pub mod server;

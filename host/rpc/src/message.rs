@@ -27,6 +27,9 @@ pub const INTERNAL_ERROR: i32 = -32603;
 /// It can't be done now.
 pub const NOT_NOW: i32 = -32000;
 
+/// Too many requests.
+pub const RATE_LIMITED: i32 = -32001;
+
 /// An answer that is no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -46,6 +49,14 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+        }
+    }
+
+    /// With an object that says more.
+    pub fn with(self, data: Value) -> RpcError {
+        RpcError {
+            data: Some(data),
+            ..self
         }
     }
 
@@ -91,6 +102,12 @@ pub trait Service: Send + Sync + 'static {
         method: &str,
         params: Params<'_>,
     ) -> Result<Value, RpcError>;
+
+    /// Other requests of the same connection are carried out meanwhile.
+    fn takes_long(&self, method: &str) -> bool {
+        let _ = method;
+        false
+    }
 }
 
 #[derive(Deserialize)]
@@ -159,6 +176,31 @@ pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -
         answers.extend(one(service, client, raw).await);
     }
     go_on((!answers.is_empty()).then(|| format!("[{}]", answers.join(","))))
+}
+
+/// Does the frame ask for something that others shouldn't wait for?
+pub fn takes_long(service: &dyn Service, frame: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        method: Value,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Frame {
+        One(Named),
+        Batch(Vec<Named>),
+    }
+    // What can't be read is refused, which is quick.
+    if too_deep(frame) {
+        return false;
+    }
+    let long = |named: &Named| named.method.as_str().is_some_and(|m| service.takes_long(m));
+    match serde_json::from_slice(frame) {
+        Ok(Frame::One(named)) => long(&named),
+        Ok(Frame::Batch(batch)) => batch.iter().any(long),
+        Err(_) => false,
+    }
 }
 
 async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Option<String> {

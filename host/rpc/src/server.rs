@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -16,8 +15,10 @@ use crate::outbox::{Marker, Outbox};
 
 /// So many clients at once; the next one is told so, and closed.
 pub const CLIENTS_MAX: usize = 128;
+/// So many requests of one client that take long are carried out at once; then no further one is read.
+const LONG_MAX: usize = 16;
 /// At the end, what is queued may take this long to be written.
-const LAST: Duration = Duration::from_millis(500);
+pub(crate) const LAST: Duration = Duration::from_millis(500);
 
 /// One connected client.
 #[derive(Debug, Default)]
@@ -120,7 +121,15 @@ async fn serve(
     offer.came(&client);
     let reading = async {
         tokio::select! {
-            () = read_all(read, offer.as_ref(), &client) => {}
+            () = async {
+                let mut long = JoinSet::new();
+                read_all(read, &offer, &client, &mut long).await;
+                // It may have closed its writing side only, and want its events still.
+                if !client.wants().is_empty() {
+                    std::future::pending::<()>().await;
+                }
+                long.join_all().await;
+            } => {}
             () = ended(closed) => {}
         }
         client.outbox.finish();
@@ -133,8 +142,14 @@ async fn serve(
     writing.await;
 }
 
-/// Carries out what comes, until the client's end or a broken limit.
-async fn read_all(mut read: OwnedReadHalf, offer: &dyn Offer, client: &Arc<Client>) {
+/// Carries out what comes, until the client's end or a broken limit. What takes long may still
+/// be on then.
+pub(crate) async fn read_all(
+    mut read: impl AsyncRead + Unpin,
+    offer: &Arc<dyn Offer>,
+    client: &Arc<Client>,
+    long: &mut JoinSet<()>,
+) {
     let mut frames = Frames::new(FRAME_MAX);
     let mut piece = vec![0; 16 * 1024];
     loop {
@@ -151,8 +166,20 @@ async fn read_all(mut read: OwnedReadHalf, offer: &dyn Offer, client: &Arc<Clien
                 other => other,
             };
             match frame {
+                Ok(Some(frame)) if message::takes_long(offer.as_ref(), &frame) => {
+                    while long.len() >= LONG_MAX {
+                        long.join_next().await;
+                    }
+                    let (offer, client) = (offer.clone(), client.clone());
+                    long.spawn(async move {
+                        let reply = message::handle(offer.as_ref(), &client, &frame).await;
+                        if let Some(line) = reply.line {
+                            client.outbox.answer(line).await;
+                        }
+                    });
+                }
                 Ok(Some(frame)) => {
-                    if !answer(offer, client, &frame).await {
+                    if !answer(offer.as_ref(), client, &frame).await {
                         return;
                     }
                 }
@@ -165,10 +192,6 @@ async fn read_all(mut read: OwnedReadHalf, offer: &dyn Offer, client: &Arc<Clien
             }
         }
         if len == 0 {
-            // It may have closed its writing side only, and want its events still.
-            if !client.wants().is_empty() {
-                std::future::pending::<()>().await;
-            }
             return;
         }
     }
@@ -186,11 +209,18 @@ async fn answer(offer: &dyn Offer, client: &Arc<Client>, frame: &[u8]) -> bool {
 }
 
 /// Writes until there is nothing more, or nobody reads.
-async fn write_all(mut write: OwnedWriteHalf, client: &Arc<Client>, marker: Marker) {
+pub(crate) async fn write_all(
+    mut write: impl AsyncWrite + Unpin,
+    client: &Arc<Client>,
+    marker: Marker,
+) {
     while let Some(line) = client.outbox.next(marker).await {
+        let mut bytes = Vec::with_capacity(line.len() + 1);
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
         let sent = async {
-            write.write_all(line.as_bytes()).await?;
-            write.write_all(b"\n").await
+            write.write_all(&bytes).await?;
+            write.flush().await
         };
         if sent.await.is_err() {
             return;

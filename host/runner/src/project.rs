@@ -190,14 +190,18 @@ impl Project {
         self.source()?.load(ids).await
     }
 
+    /// The file whose text opens a prompt, if the project has one.
+    pub fn prompt_path(&self) -> Option<String> {
+        let there = || PROMPT_PATHS.into_iter().find(|p| self.ws.exists(p));
+        let named = self.config.files.prompt.clone();
+        named.or_else(|| there().map(str::to_owned))
+    }
+
     /// The text that opens a prompt, if the project has one.
     pub fn prompt_header(&self) -> Result<Option<String>, Error> {
-        match &self.config.files.prompt {
-            Some(path) => self.text(path),
-            None => match PROMPT_PATHS.into_iter().find(|p| self.ws.exists(p)) {
-                Some(path) => self.text(path),
-                None => Ok(None),
-            },
+        match self.prompt_path() {
+            Some(path) => self.text(&path),
+            None => Ok(None),
         }
     }
 

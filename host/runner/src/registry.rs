@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ralph_config::Config;
 use ralph_config::types::{Agent, Gate, Plugin as PluginConfig, Table};
 use ralph_engine::types::Role;
 use ralph_plugins::{Component, Grants, Host, Kind, Limits, Plugin, builtin};
@@ -53,6 +54,20 @@ pub struct Registry {
     ws: Workspace,
     plugins: BTreeMap<String, PluginConfig>,
     loaded: Mutex<BTreeMap<String, Arc<Component>>>,
+}
+
+/// Agents that can be named: those of `[agents]`, and the built-in ones that need no table.
+pub fn agent_names(config: &Config) -> Vec<String> {
+    let built_in = ralph_plugins::builtins()
+        .iter()
+        .filter_map(|(kind, name, _)| {
+            let agent = matches!(kind, Kind::AgentDriver | Kind::Agent);
+            (agent && *name != "command").then(|| (*name).to_owned())
+        });
+    let mut names: Vec<String> = built_in.chain(config.agents.keys().cloned()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 impl Registry {

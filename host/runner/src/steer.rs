@@ -41,6 +41,10 @@ pub struct Now {
     pub max_iterations: u32,
     /// The task at hand: id and title.
     pub task: Option<(String, String)>,
+    /// What names the attempt at hand, once it has a prompt.
+    pub attempt: Option<String>,
+    /// Iterations in a row without progress.
+    pub no_progress: u32,
     /// The phase at hand; `None` between two iterations.
     pub phase: Option<Phase>,
     /// Somebody wants no new iteration to start.
@@ -83,7 +87,10 @@ impl Now {
         self.phase = state.current.as_ref().map(|c| c.phase);
         if let Some(c) = &state.current {
             self.task = Some((c.task.id.clone(), c.task.title.clone()));
+            self.agent.clone_from(&c.agent);
+            self.attempt = c.prepared.as_ref().map(|p| p.attempt_id.clone());
         }
+        self.no_progress = state.no_progress;
         self.updated_at = clock::now();
     }
 

@@ -10,6 +10,7 @@
 mod acceptance;
 mod agents;
 mod audit;
+mod bridge;
 mod budget;
 mod cases;
 mod config;

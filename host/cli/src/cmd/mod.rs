@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod audit;
+pub mod bridge;
 pub mod check;
 pub mod doctor;
 pub mod explain;

@@ -8,12 +8,8 @@ use std::time::Duration;
 
 use ralph_engine::fact::EndReason;
 use ralph_engine::state::Stop;
-use ralph_rpc::feed::Feed;
-use ralph_rpc::socket::SocketError;
-use ralph_rpc::tui;
-use ralph_runner::{
-    Bus, Control, Error, Opened, Project, RunOptions, Setup, Stopping, Summary, Trust, View,
-};
+use ralph_rpc::hosted::Hosted;
+use ralph_runner::{Control, Error, Project, RunOptions, Setup, Stopping, Summary, Trust, View};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -88,44 +84,25 @@ async fn go(
     let (control, stopping) = Control::new();
     let caught = Arc::new(AtomicI32::new(0));
     let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
-    let feed = Arc::new(Feed::default());
-    let bus = Bus::new(vec![view, feed.clone()]);
-    let ran = steered(setup, bus, stopping, &control, &feed).await;
+    let ran = hosted(setup, view, &control, stopping).await;
     watch.abort();
     let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
     Ok((ran?, signal))
 }
 
-/// A run, with its socket open as long as it is on.
-async fn steered(
+async fn hosted(
     setup: Setup,
-    bus: Bus,
-    stopping: Stopping,
+    view: Arc<dyn View>,
     control: &Control,
-    feed: &Arc<Feed>,
+    stopping: Stopping,
 ) -> Result<Summary, Error> {
-    let root = setup.project.ws.root().to_owned();
-    let opened = Opened::new(setup, bus, stopping)?;
-    let socket = match tui::take(&root).await {
-        Ok(socket) => Some(socket),
-        Err(e @ (SocketError::NotASocket { .. } | SocketError::Unsafe { .. })) => {
-            return Err(Error::Usage(format!("the run's socket: {e}")));
-        }
-        // A home that can't be written is no reason not to work.
-        Err(e) => {
-            note(&format!(
-                "warning: this run can't be steered from elsewhere: {e}"
-            ));
-            None
-        }
-    };
-    let begun = opened.start().await?;
-    let open = socket.map(|s| s.open(&root, &begun.desk(), control, feed));
-    let ran = begun.to_its_end().await;
-    if let Some(open) = open {
-        open.close().await;
+    let run = Hosted::begin(setup, vec![view], control, stopping).await?;
+    if let Some(why) = &run.unsteered {
+        note(&format!(
+            "warning: this run can't be steered from elsewhere: {why}"
+        ));
     }
-    ran
+    run.to_its_end().await
 }
 
 /// Says what takes so long, if it takes long.

@@ -139,6 +139,15 @@ impl Git {
         self.runner().run(cmd).await?.ok().map(drop)
     }
 
+    /// Whether `git status` has nothing to tell.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn is_clean(&self) -> Result<bool, GitError> {
+        let cmd = Cmd::read("status").args(["--porcelain", "-z"]);
+        Ok(self.runner().run(cmd).await?.ok()?.is_empty())
+    }
+
     /// Whether git records this file and the working tree has it as HEAD has it.
     ///
     /// # Errors

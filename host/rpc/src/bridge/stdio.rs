@@ -1,0 +1,44 @@
+//! The connection: one client, from `bridge_started` to `bridge_stopped`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Bridge, teller};
+use crate::server::{Client, LAST, Offer, read_all, write_all};
+
+/// Serves until the client's end, or until `stop` is ready. Then the run that is on is ended, its
+/// agent with it, and what is left to be told is written; a client that doesn't read any more is
+/// waited for half a second.
+pub async fn serve(
+    read: impl AsyncRead + Unpin,
+    write: impl AsyncWrite + Unpin + Send + 'static,
+    bridge: Arc<Bridge>,
+    stop: impl Future<Output = ()>,
+) {
+    let client = Arc::new(Client::default());
+    let offer: Arc<dyn Offer> = bridge.clone();
+    let mut writing = tokio::spawn({
+        let (client, marker) = (client.clone(), offer.marker());
+        async move { write_all(write, &client, marker).await }
+    });
+    offer.came(&client);
+    let mut long = JoinSet::new();
+    tokio::select! {
+        () = read_all(read, &offer, &client, &mut long) => {}
+        () = stop => {}
+        // Nobody is there to read any more.
+        _ = &mut writing => {}
+    }
+    bridge.end().await;
+    // A step that was on has its answer now.
+    let _ = timeout(LAST, long.join_all()).await;
+    teller::tell(&client, "bridge_stopped", json!({}));
+    client.outbox.finish();
+    if !writing.is_finished() && timeout(LAST, &mut writing).await.is_err() {
+        writing.abort();
+    }
+}
