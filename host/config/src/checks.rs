@@ -204,6 +204,10 @@ impl Checks<'_> {
         }
         self.positive(&["gates", index, "timeout"], gate.timeout);
         self.env(&["gates", index, "env"], &gate.env, true);
+        for (i, path) in gate.protect.iter().enumerate() {
+            let at = ["gates", index, "protect", &i.to_string()];
+            self.path(&at, path.strip_suffix('/').unwrap_or(path));
+        }
     }
 
     fn judge(&mut self, table: &str, judge: &Judge) {

@@ -229,6 +229,10 @@ pub struct Gate {
     /// Names of environment variables its programs get beside the usual ones.
     #[serde(default)]
     pub env: Vec<String>,
+    /// Files and directories that decide what it says. An attempt that changes them is refused,
+    /// unless its task names the file. The script that it runs is among them without being named.
+    #[serde(default)]
+    pub protect: Vec<String>,
     /// For the plugin.
     #[serde(default)]
     #[schemars(with = "Table")]

@@ -85,6 +85,10 @@ fn gates_have_one_name_and_one_way_to_check() {
             "4:11: `timeout` should be more than nothing",
         ),
         (
+            "[[gates]]\nname = 'a'\nrun = ['x']\nprotect = ['ci/', '../x']",
+            "4:19: the path `../x` has `..`; paths stay below the project's root",
+        ),
+        (
             "[[gates]]\nname = 'a'\nrun = ['x']\nenv = ['A=1']",
             "4:8: `A=1` is no name of an environment variable; only names; values come from the environment",
         ),

@@ -118,6 +118,7 @@ impl Current {
                 file_state,
                 problems,
                 tampered,
+                rigged,
             } => {
                 if self.ended.is_none() || self.seen.is_some() {
                     return Err("the agent is not at its end, or its changes were seen");
@@ -129,6 +130,7 @@ impl Current {
                     file_state: *file_state,
                     problems: problems.clone(),
                     tampered: tampered.clone(),
+                    rigged: rigged.clone(),
                 });
             }
             Fact::GateAnswered { result, .. } => {

@@ -94,6 +94,14 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
         let reason = format!("tampered with {}", seen.tampered.join(", "));
         return rejected(reason.clone(), vec![note("ralph", &reason)], seen);
     }
+    if !seen.rigged.is_empty() {
+        let paths = seen.rigged.join(", ");
+        let reason = format!("tampered with {paths}");
+        let advice = format!(
+            "{paths}: this decides whether work is accepted, and the task doesn't name it. Put it back as it was."
+        );
+        return rejected(reason, vec![note("ralph", &advice)], seen);
+    }
     if let Some(output) = &c.unmerged {
         let reason = format!("conflict: {}", text::one_line(output, 200));
         return rejected(reason, vec![note("merge", output)], seen);

@@ -299,6 +299,10 @@ pub enum Fact {
         /// git's hooks and configuration, ralph's own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tampered: Vec<String>,
+        /// Changed files that decide whether work is accepted, and that the task doesn't name: a
+        /// gate's script, a plugin, a prompt.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rigged: Vec<String>,
     },
     /// A run is taken up, and somebody changed the workspace since the changes
     /// were seen: they are looked at again, and nothing said of them counts any more.

@@ -250,6 +250,8 @@ pub struct Seen {
     pub problems: Vec<String>,
     #[serde(default)]
     pub tampered: Vec<String>,
+    #[serde(default)]
+    pub rigged: Vec<String>,
 }
 
 impl State {

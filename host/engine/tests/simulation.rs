@@ -323,6 +323,7 @@ impl World {
                     file_state: self.tasks.iter().find(|t| t.0 == task_id).unwrap().1,
                     problems: vec![],
                     tampered: vec![],
+                    rigged: vec![],
                 }]
             }
             Effect::RunGates(names) => {

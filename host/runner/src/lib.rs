@@ -18,6 +18,7 @@ mod checks;
 mod choice;
 pub mod clock;
 pub mod control;
+mod deciding;
 pub mod error;
 mod fleet;
 pub mod journal;

@@ -13,6 +13,7 @@ use ralph_workspace::Commit;
 
 use crate::agent::{self, AgentCall};
 use crate::clock;
+use crate::deciding;
 use crate::error::Error;
 use crate::journal::Syncing;
 use crate::names::{Places, branch_name};
@@ -185,6 +186,7 @@ impl Loop {
                 .into_iter()
                 .filter(|p| decides(p, self.taken_up))
                 .collect(),
+            rigged: deciding::rigged(&self.s.deciding, &changes.files, &self.current()?.task),
         };
         let files = Arc::new(changes.files);
         self.looked = Some(Arc::new(Looked {

@@ -1,6 +1,6 @@
 //! Everything a run needs, found, loaded and checked before anything on disk changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ralph_config::Config;
@@ -12,6 +12,7 @@ use ralph_plugins::Host;
 use ralph_workspace::Git;
 
 use crate::branch;
+use crate::deciding;
 use crate::error::Error;
 use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
@@ -68,6 +69,8 @@ pub struct Setup {
     pub rules: Rules,
     /// Where tasks come from.
     pub source: Arc<dyn Source>,
+    /// What in the project decides whether work is accepted.
+    pub deciding: BTreeSet<String>,
     /// What looks odd there, for people.
     pub warnings: Vec<String>,
     /// What an agent is told, and what its words mean.
@@ -193,6 +196,7 @@ impl Setup {
             warnings: tasks.warnings().to_vec(),
             words,
             target: options.task,
+            deciding: deciding::paths(&project),
             project,
         })
     }

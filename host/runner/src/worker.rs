@@ -176,6 +176,7 @@ impl Worker {
                 ..main.rules.clone()
             },
             source: main.source.clone().beside(&self.ws),
+            deciding: main.deciding.clone(),
             warnings: Vec::new(),
             words: main.words.clone(),
             target: Some(self.note.task.clone()),
