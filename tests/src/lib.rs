@@ -14,6 +14,7 @@ mod processes;
 mod project;
 mod ran;
 mod records;
+mod tcp;
 mod tree;
 
 pub use binary::{components, examples};
@@ -22,4 +23,5 @@ pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};
 pub use records::{Fact, chain_is_whole};
+pub use tcp::{Listening, Peer};
 pub use tree::{Tree, tree};

@@ -103,6 +103,29 @@ impl Live {
         }
     }
 
+    /// Waits for the first line of its standard output, which is JSON.
+    #[track_caller]
+    pub fn first_line(&self) -> serde_json::Value {
+        let until = Instant::now() + LIMIT;
+        loop {
+            let text = std::fs::read_to_string(&self.files[0]).expect("text");
+            if let Some((line, _)) = text.split_once('\n') {
+                return serde_json::from_str(line).expect("a line of JSON");
+            }
+            let ended = !matches!(
+                self.ended.try_recv(),
+                Err(std::sync::mpsc::TryRecvError::Empty)
+            );
+            assert!(
+                !ended && Instant::now() < until,
+                "it says nothing: {}",
+                std::fs::read_to_string(&self.files[1]).unwrap_or_default()
+            );
+            // A file tells nobody that it has grown.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Its process number.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()

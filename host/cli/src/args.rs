@@ -71,6 +71,8 @@ pub enum Command {
     Inject(InjectArgs),
     /// Serve an editor: JSON-RPC on standard input and output
     Bridge,
+    /// Serve tools and commands over TCP
+    Listen(ListenArgs),
     /// List the runs that are on, in any project
     Ps,
     /// Look at tasks, and change them while no run is on
@@ -97,6 +99,7 @@ impl Command {
             Command::Step(_) => "step",
             Command::Supervise(_) => "supervise",
             Command::Bridge => "bridge",
+            Command::Listen(_) => "listen",
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Status => "status",
@@ -165,6 +168,50 @@ pub struct RunArgs {
     /// Say what would be done, and do nothing
     #[arg(long, conflicts_with = "trust")]
     pub dry_run: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct ListenArgs {
+    /// The address; another than this machine's own needs --allow-remote and a token
+    #[arg(
+        long,
+        value_name = "IP",
+        default_value = "127.0.0.1",
+        env = "RALPH_HOST"
+    )]
+    pub host: std::net::IpAddr,
+    /// Where tools are called; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 9876, env = "RALPH_PORT")]
+    pub port: u16,
+    /// Where commands are given; 0 is any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 4433)]
+    pub repl_port: u16,
+    /// A directory that projects may lie in; may be given several times. The current one, if none is given
+    #[arg(long, value_name = "DIR")]
+    pub root: Vec<PathBuf>,
+    /// So long a client may say nothing
+    #[arg(long, value_name = "SPAN", default_value = "300s", env = "RALPH_TIMEOUT", value_parser = seconds)]
+    pub timeout: Span,
+    /// A file with the token that clients must know, instead of RALPH_AUTH_TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Let other machines in
+    #[arg(long)]
+    pub allow_remote: bool,
+}
+
+/// A span, or a plain number of seconds.
+fn seconds(text: &str) -> Result<Span, String> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let span = if plain {
+        Span::parse(&format!("{text}s"))?
+    } else {
+        Span::parse(text)?
+    };
+    if span.get().is_zero() {
+        return Err("more than nothing".into());
+    }
+    Ok(span)
 }
 
 #[derive(ClapArgs)]

@@ -61,6 +61,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Step(a) => cmd::run::step(&dir, a, out).await,
         Command::Supervise(a) => cmd::supervise::supervise(&dir, a, out).await,
         Command::Bridge => cmd::bridge::bridge(&dir).await,
+        Command::Listen(a) => cmd::listen::listen(&dir, a, out).await,
         Command::Check => cmd::check::check(&dir, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
         Command::Status => cmd::status::status(&dir, out).await,

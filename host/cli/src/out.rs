@@ -6,6 +6,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -16,6 +17,39 @@ pub struct Out {
     cmd: &'static str,
     pub json: bool,
     color: bool,
+    kept: Option<Kept>,
+}
+
+/// What a command says, kept instead of printed. The end of very much is left out.
+#[derive(Clone, Default)]
+pub struct Kept(Arc<Mutex<Said>>);
+
+/// What was said.
+#[derive(Default)]
+pub struct Said {
+    /// On standard output.
+    pub output: String,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// Bytes of a command's output that are kept.
+const KEPT_MAX: usize = 4 << 20;
+
+impl Kept {
+    pub fn said(&self) -> MutexGuard<'_, Said> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn line(&self, text: &str) {
+        let mut said = self.said();
+        if said.output.len().saturating_add(text.len()) <= KEPT_MAX {
+            said.output.push_str(text);
+            said.output.push('\n');
+        } else if !said.output.ends_with("…\n") {
+            said.output.push_str("…\n");
+        }
+    }
 }
 
 impl Out {
@@ -24,19 +58,47 @@ impl Out {
             cmd,
             json,
             color: !json && color(&std::io::stdout()),
+            kept: None,
+        }
+    }
+
+    /// One that prints nothing; `kept` has it all.
+    pub fn keep(cmd: &'static str, json: bool, kept: &Kept) -> Out {
+        Out {
+            cmd,
+            json,
+            color: false,
+            kept: Some(kept.clone()),
         }
     }
 
     /// Text for people; nothing with `--json`. A reader that went away is no error.
     pub fn text(&self, text: impl AsRef<str>) {
         if !self.json {
-            line(text.as_ref());
+            self.put(text.as_ref());
         }
     }
 
     /// One JSON object on a line of its own, for commands that go on.
     pub fn line(&self, value: &Value) {
-        line(&value.to_string());
+        self.put(&value.to_string());
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&self, bytes: &[u8]) {
+        match &self.kept {
+            Some(kept) => kept.line(&String::from_utf8_lossy(bytes)),
+            None => {
+                let _ = std::io::stdout().lock().write_all(bytes);
+            }
+        }
+    }
+
+    fn put(&self, text: &str) {
+        match &self.kept {
+            Some(kept) => kept.line(text),
+            None => line(text),
+        }
     }
 
     /// Ends the command: the envelope with `--json`, nothing else.
@@ -50,9 +112,12 @@ impl Out {
 
     /// Ends the command with an error.
     pub fn fail(&self, code: u8, message: &str) -> ExitCode {
+        if let Some(kept) = &self.kept {
+            kept.said().error = Some(message.to_owned());
+        }
         if self.json {
             self.envelope(code, ("error", json!({ "message": message })));
-        } else {
+        } else if self.kept.is_none() {
             let style = style(AnsiColor::Red, color(&std::io::stderr()));
             let _ = writeln!(std::io::stderr(), "{style}error:{style:#} {message}");
         }
@@ -67,7 +132,7 @@ impl Out {
             "timestamp": ralph_runner::clock::now(),
         });
         envelope[key] = value;
-        line(&envelope.to_string());
+        self.put(&envelope.to_string());
     }
 
     pub fn bold(&self, text: &str) -> String {

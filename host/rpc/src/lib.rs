@@ -7,6 +7,7 @@
 //! - [`socket`]: where a run's socket is, who may take it, who may not
 //! - [`feed`], [`tui`]: the events and methods of the TUI protocol
 //! - [`bridge`]: the events and methods of the bridge protocol
+//! - [`tcp`]: tools and commands for other programs
 //! - [`hosted`]: a run and its socket
 //! - [`client`]: the asking side
 
@@ -19,4 +20,5 @@ pub mod message;
 pub mod outbox;
 pub mod server;
 pub mod socket;
+pub mod tcp;
 pub mod tui;

@@ -4,6 +4,7 @@
 //! echoed as it was written.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
@@ -27,8 +28,12 @@ pub const INTERNAL_ERROR: i32 = -32603;
 /// It can't be done now.
 pub const NOT_NOW: i32 = -32000;
 
-/// Too many requests.
+/// Too many requests (the bridge's word).
 pub const RATE_LIMITED: i32 = -32001;
+/// No or a wrong token (the TCP protocol's word).
+pub const AUTH_FAILED: i32 = -32001;
+/// A path outside of what may be touched.
+pub const PATH_DENIED: i32 = -32002;
 
 /// An answer that is no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -40,6 +45,8 @@ pub struct RpcError {
     pub message: String,
     /// An object with more.
     pub data: Option<Value>,
+    /// The connection ends with it.
+    pub closes: bool,
 }
 
 impl RpcError {
@@ -49,6 +56,7 @@ impl RpcError {
             code,
             message: message.into(),
             data: None,
+            closes: false,
         }
     }
 
@@ -60,6 +68,14 @@ impl RpcError {
         }
     }
 
+    /// The last thing that is said.
+    pub fn and_close(self) -> RpcError {
+        RpcError {
+            closes: true,
+            ..self
+        }
+    }
+
     /// There is no such method.
     pub fn no_method(method: &str) -> RpcError {
         let shown = ralph_engine::text::one_line(method, 100);
@@ -67,17 +83,33 @@ impl RpcError {
     }
 }
 
-/// A method's parameters, not yet looked at.
+/// A method's parameters, not yet looked at, and the request's id.
 #[derive(Debug, Clone, Copy)]
-pub struct Params<'a>(Option<&'a RawValue>);
+pub struct Params<'a> {
+    params: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+}
 
-impl Params<'_> {
+impl<'a> Params<'a> {
+    /// Of a call that no request made.
+    pub fn of(params: &'a RawValue) -> Params<'a> {
+        Params {
+            params: Some(params),
+            id: None,
+        }
+    }
+
+    /// The id as it was written; none for a notification.
+    pub fn id(&self) -> Option<&str> {
+        self.id.map(RawValue::get)
+    }
+
     /// Reads them by name. None at all are an empty object.
     ///
     /// # Errors
     /// [`INVALID_PARAMS`].
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
-        let text = match self.0.map(RawValue::get) {
+        let text = match self.params.map(RawValue::get) {
             None | Some("null" | "[]") => "{}",
             Some(text) => text,
         };
@@ -106,6 +138,11 @@ pub trait Service: Send + Sync + 'static {
     /// Other requests of the same connection are carried out meanwhile.
     fn takes_long(&self, method: &str) -> bool {
         let _ = method;
+        false
+    }
+
+    /// Does what is no JSON end the connection?
+    fn only_speakers(&self) -> bool {
         false
     }
 }
@@ -147,9 +184,11 @@ pub struct Reply {
 
 /// Carries out what one frame asks for.
 pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -> Reply {
+    // A peer that doesn't speak JSON at all, a web page's form for one, is not listened to further.
+    let strange = service.only_speakers();
     let refused = |code, text: &str, close| Reply {
         line: Some(failure(None, &RpcError::new(code, text))),
-        close,
+        close: close || code == PARSE_ERROR && strange,
     };
     let Ok(text) = std::str::from_utf8(frame) else {
         return refused(PARSE_ERROR, "Parse error: not UTF-8", false);
@@ -161,9 +200,8 @@ pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -
     let Ok(raw) = serde_json::from_str::<&RawValue>(text) else {
         return refused(PARSE_ERROR, "Parse error: not JSON", false);
     };
-    let go_on = |line| Reply { line, close: false };
     if !raw.get().starts_with('[') {
-        return go_on(one(service, client, raw).await);
+        return one(service, client, raw).await;
     }
     let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
         return refused(PARSE_ERROR, "Parse error: not JSON", false);
@@ -172,10 +210,19 @@ pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -
         return refused(INVALID_REQUEST, "Invalid request: an empty batch", false);
     }
     let mut answers = Vec::new();
+    let mut close = false;
     for raw in batch {
-        answers.extend(one(service, client, raw).await);
+        let reply = one(service, client, raw).await;
+        answers.extend(reply.line);
+        close |= reply.close;
+        if close {
+            break;
+        }
     }
-    go_on((!answers.is_empty()).then(|| format!("[{}]", answers.join(","))))
+    Reply {
+        line: (!answers.is_empty()).then(|| format!("[{}]", answers.join(","))),
+        close,
+    }
 }
 
 /// Does the frame ask for something that others shouldn't wait for?
@@ -203,10 +250,13 @@ pub fn takes_long(service: &dyn Service, frame: &[u8]) -> bool {
     }
 }
 
-async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Option<String> {
+async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Reply {
     let invalid = |id: Option<&RawValue>, what: &str| {
         let text = format!("Invalid request: {what}");
-        Some(failure(id, &RpcError::new(INVALID_REQUEST, text)))
+        Reply {
+            line: Some(failure(id, &RpcError::new(INVALID_REQUEST, text))),
+            close: false,
+        }
     };
     if !raw.get().starts_with('{') {
         return invalid(None, "an object is wanted");
@@ -225,10 +275,20 @@ async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Opt
     let Some(method) = request.method.as_str() else {
         return invalid(id, "`method` must be a string");
     };
-    let answer = service.call(client, method, Params(request.params)).await;
+    let begun = Instant::now();
+    let params = Params {
+        params: request.params,
+        id,
+    };
+    let answer = service.call(client, method, params).await;
+    let code = answer.as_ref().err().map_or(0, |e| e.code);
+    let shown = ralph_engine::text::one_line(method, 60);
+    let asked = id.map(|id| ralph_engine::text::one_line(id.get(), 60));
+    let millis = begun.elapsed().as_millis() as u64;
+    tracing::debug!(method = shown, id = asked, code, millis, "answered");
+    let close = answer.as_ref().is_err_and(|e| e.closes);
     // A notification is carried out and never answered.
-    let id = id?;
-    Some(match answer {
+    let line = id.map(|id| match answer {
         Ok(result) => line(&Answer {
             jsonrpc: "2.0",
             id: Some(id),
@@ -236,7 +296,8 @@ async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Opt
             error: None,
         }),
         Err(e) => failure(Some(id), &e),
-    })
+    });
+    Reply { line, close }
 }
 
 /// An error's line.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -29,6 +29,13 @@ pub struct Client {
 }
 
 impl Client {
+    /// One that hears nothing.
+    pub fn deaf() -> Client {
+        let client = Client::default();
+        client.outbox.finish();
+        client
+    }
+
     /// The names of events it subscribed to.
     pub fn wants(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.wants.lock().unwrap_or_else(PoisonError::into_inner)
@@ -41,7 +48,47 @@ pub trait Offer: Service {
     fn came(&self, client: &Arc<Client>);
     /// The line that tells a client of lost events.
     fn marker(&self) -> Marker;
+
+    /// So long a client may say nothing while nothing of its is carried out.
+    fn idle(&self) -> Option<Duration> {
+        None
+    }
 }
+
+/// Where clients come from.
+pub enum Listener {
+    /// Of this machine and user.
+    Unix(UnixListener),
+    /// Of any machine that reaches the address.
+    Tcp(TcpListener),
+}
+
+type Half<T> = Box<T>;
+type Streams = (
+    Half<dyn AsyncRead + Send + Unpin>,
+    Half<dyn AsyncWrite + Send + Unpin>,
+);
+
+impl Listener {
+    async fn accept(&self) -> std::io::Result<Streams> {
+        Ok(match self {
+            Listener::Unix(listener) => {
+                let (read, write) = listener.accept().await?.0.into_split();
+                (Box::new(read), Box::new(write))
+            }
+            Listener::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // An answer is one write; it isn't to wait for another.
+                let _ = stream.set_nodelay(true);
+                let (read, write) = stream.into_split();
+                (Box::new(read), Box::new(write))
+            }
+        })
+    }
+}
+
+/// Makes what one connection is offered.
+pub type Offers = Box<dyn Fn() -> Arc<dyn Offer> + Send>;
 
 /// A server at work.
 #[derive(Debug)]
@@ -52,9 +99,9 @@ pub struct Server {
 
 impl Server {
     /// Serves on a socket until it is closed.
-    pub fn start(listener: UnixListener, offer: Arc<dyn Offer>) -> Server {
+    pub fn start(listener: Listener, offers: Offers) -> Server {
         let (closing, closed) = watch::channel(false);
-        let task = tokio::spawn(accept(listener, offer, closed));
+        let task = tokio::spawn(accept(listener, offers, closed));
         Server { closing, task }
     }
 
@@ -67,15 +114,15 @@ impl Server {
     }
 }
 
-async fn accept(listener: UnixListener, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>) {
+async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool>) {
     let mut clients = JoinSet::new();
     let mut end = std::pin::pin!(ended(closed.clone()));
     loop {
         tokio::select! {
             came = listener.accept() => match came {
-                Ok((stream, _)) => {
+                Ok(streams) => {
                     let crowded = clients.len() >= CLIENTS_MAX;
-                    clients.spawn(serve(stream, offer.clone(), closed.clone(), crowded));
+                    clients.spawn(serve(streams, offers(), closed.clone(), crowded));
                 }
                 Err(e) => {
                     tracing::warn!("a client can't be let in: {e}");
@@ -100,13 +147,12 @@ async fn ended(mut closed: watch::Receiver<bool>) {
 }
 
 async fn serve(
-    stream: UnixStream,
+    (read, write): Streams,
     offer: Arc<dyn Offer>,
     closed: watch::Receiver<bool>,
     crowded: bool,
 ) {
     let client = Arc::new(Client::default());
-    let (read, write) = stream.into_split();
     let mut writing = std::pin::pin!(write_all(write, &client, offer.marker()));
     if crowded {
         let e = RpcError::new(
@@ -153,10 +199,15 @@ pub(crate) async fn read_all(
     let mut frames = Frames::new(FRAME_MAX);
     let mut piece = vec![0; 16 * 1024];
     loop {
-        let len = match read.read(&mut piece).await {
-            Ok(len) => len,
-            Err(_) => return,
+        let len = loop {
+            let idle = offer.idle().filter(|_| long.is_empty());
+            tokio::select! {
+                len = read.read(&mut piece) => break len,
+                _ = long.join_next(), if !long.is_empty() => {}
+                () = tokio::time::sleep(idle.unwrap_or_default()), if idle.is_some() => break Ok(0),
+            }
         };
+        let Ok(len) = len else { return };
         if len > 0 {
             frames.push(&piece[..len]);
         }
@@ -175,6 +226,9 @@ pub(crate) async fn read_all(
                         let reply = message::handle(offer.as_ref(), &client, &frame).await;
                         if let Some(line) = reply.line {
                             client.outbox.answer(line).await;
+                        }
+                        if reply.close {
+                            client.outbox.finish();
                         }
                     });
                 }

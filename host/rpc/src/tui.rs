@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::feed::{self, Feed, NAMES};
 use crate::message::{INTERNAL_ERROR, INVALID_PARAMS, NOT_NOW, Params, RpcError, Service};
 use crate::outbox::Marker;
-use crate::server::{Client, Offer, Server};
+use crate::server::{Client, Listener, Offer, Server};
 use crate::socket::{self, Socket, SocketError};
 
 /// One run's methods.
@@ -66,8 +66,10 @@ impl Taken {
             task: socket::task_name(root),
             root: root.to_owned(),
         };
+        let tui: Arc<dyn Offer> = Arc::new(tui);
+        let offers = Box::new(move || tui.clone());
         Open {
-            server: Server::start(self.1, Arc::new(tui)),
+            server: Server::start(Listener::Unix(self.1), offers),
             socket: self.0,
         }
     }

@@ -53,10 +53,10 @@ fn plugin_files(config: &Config) -> impl Iterator<Item = String> {
 /// The file of the project that a command runs, if it does.
 fn script(run: &[String], is_file: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let (program, args) = run.split_first()?;
-    if program.contains('/') {
-        if let Some(path) = is_file(program) {
-            return Some(path);
-        }
+    if program.contains('/')
+        && let Some(path) = is_file(program)
+    {
+        return Some(path);
     }
     let name = program.rsplit('/').next().unwrap_or(program);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

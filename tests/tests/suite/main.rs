@@ -23,6 +23,7 @@ mod hostile_agent;
 mod kill;
 mod kill_sweep;
 mod legacy;
+mod listen;
 mod lock;
 mod modes;
 mod parallel;

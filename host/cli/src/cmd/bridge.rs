@@ -35,7 +35,7 @@ fn claim_stdout() -> std::io::Result<File> {
 }
 
 /// Waits for a signal that ends the process.
-async fn signalled() {
+pub async fn signalled() {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),

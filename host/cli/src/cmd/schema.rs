@@ -1,6 +1,5 @@
 //! `ralph schema` and `ralph completions`
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -19,7 +18,7 @@ pub fn completions(shell: clap_complete::Shell, out: &Out) -> Result<ExitCode, E
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "ralph", &mut script);
     if !out.json {
-        let _ = std::io::stdout().lock().write_all(&script);
+        out.raw(&script);
     }
     Ok(out.done(
         0,

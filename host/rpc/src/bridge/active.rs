@@ -163,11 +163,18 @@ impl Bridge {
         Ok(active)
     }
 
-    /// Ends the run that is on, its agent included, and waits for that.
-    pub(super) async fn end(&self) {
-        let active = self.active();
-        if let Some(active) = active {
+    /// Asks the run that is on to end at once, its agent included.
+    pub(crate) fn ask_to_end(&self) {
+        if let Some(active) = self.active() {
             active.control.stop(Stop::Force);
+        }
+    }
+
+    /// The same, and waits for that.
+    pub(crate) async fn end(&self) {
+        let active = self.active();
+        self.ask_to_end();
+        if let Some(active) = active {
             active.ended().await;
         }
     }

@@ -310,6 +310,27 @@ impl Service for Bridge {
         params: Params<'_>,
     ) -> Result<Value, RpcError> {
         self.allow()?;
+        self.carry_out(client, method, params).await
+    }
+
+    fn takes_long(&self, method: &str) -> bool {
+        method == "step"
+    }
+}
+
+impl Bridge {
+    /// Is a run on, or about to be?
+    pub(crate) fn is_busy(&self) -> bool {
+        !matches!(&*self.slot(), Slot::Free)
+    }
+
+    /// One method, however often one asks.
+    pub(crate) async fn carry_out(
+        &self,
+        client: &Arc<Client>,
+        method: &str,
+        params: Params<'_>,
+    ) -> Result<Value, RpcError> {
         match method {
             "ping" => {
                 let NoParams {} = params.read()?;
@@ -338,10 +359,6 @@ impl Service for Bridge {
             }
             _ => Err(RpcError::no_method(method)),
         }
-    }
-
-    fn takes_long(&self, method: &str) -> bool {
-        method == "step"
     }
 }
 

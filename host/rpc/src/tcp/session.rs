@@ -1,0 +1,202 @@
+//! One connection: `hello` first, then what its port offers.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::Listen;
+use super::repeats::{Key, Repeats};
+use super::token::Failures;
+use super::tools::{self, Tools};
+use crate::message::{AUTH_FAILED, INVALID_PARAMS, INVALID_REQUEST, Params, RpcError, Service};
+use crate::outbox::Marker;
+use crate::server::{Client, Offer};
+
+/// Which of the two ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Port {
+    Tools,
+    Commands,
+}
+
+/// What all connections share.
+pub(super) struct Shared {
+    pub(super) tools: Arc<Tools>,
+    listen: Listen,
+    repeats: Repeats,
+    failures: Failures,
+}
+
+impl Shared {
+    pub(super) fn new(listen: Listen) -> Shared {
+        Shared {
+            tools: Arc::new(Tools::new(
+                listen.roots.clone(),
+                listen.host.clone(),
+                listen.version,
+            )),
+            listen,
+            repeats: Repeats::default(),
+            failures: Failures::default(),
+        }
+    }
+}
+
+/// One client.
+pub(super) struct Session {
+    shared: Arc<Shared>,
+    port: Port,
+    peer: OnceLock<Peer>,
+}
+
+/// Who it says it is.
+struct Peer {
+    pid: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Hello {
+    name: Option<String>,
+    version: Option<String>,
+    agent: Option<String>,
+    pid: Option<u64>,
+    token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct CallParams {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct EvalParams {
+    code: String,
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, port: Port) -> Session {
+        Session {
+            shared,
+            port,
+            peer: OnceLock::new(),
+        }
+    }
+
+    async fn hello(&self, hello: Hello) -> Result<Value, RpcError> {
+        if let Some(token) = &self.shared.listen.token
+            && !hello.token.as_deref().is_some_and(|given| token.is(given))
+        {
+            tokio::time::sleep(self.shared.failures.one_more()).await;
+            let what = if hello.token.is_some() {
+                "Authentication failed: the token is not the server's"
+            } else {
+                "Authentication failed: this server wants `token` in `hello`"
+            };
+            tracing::warn!(port = ?self.port, "a client was refused: no or a wrong token");
+            return Err(RpcError::new(AUTH_FAILED, what).and_close());
+        }
+        let shown = |text: &Option<String>| {
+            let text = text.as_deref().unwrap_or("?");
+            ralph_engine::text::one_line(text, 60)
+        };
+        tracing::info!(
+            port = ?self.port, name = shown(&hello.name), version = shown(&hello.version),
+            agent = shown(&hello.agent), pid = hello.pid, "a client said hello"
+        );
+        let _ = self.peer.set(Peer { pid: hello.pid });
+        Ok(json!({
+            "success": true,
+            "message": "Client identified",
+            "server": { "name": "ralph", "version": self.shared.listen.version },
+        }))
+    }
+
+    async fn call_tool(&self, id: Option<&str>, params: CallParams) -> Result<Value, RpcError> {
+        let arguments = params.arguments.unwrap_or_else(|| json!({}));
+        if !arguments.is_object() {
+            let text = "Invalid params: `arguments` is an object";
+            return Err(RpcError::new(INVALID_PARAMS, text));
+        }
+        let pid = self.peer.get().and_then(|peer| peer.pid);
+        let asked = format!("{}\n{arguments}", params.name);
+        let tools = self.shared.tools.clone();
+        let call = async move { tools.call(&params.name, arguments).await };
+        match (pid, id) {
+            (Some(pid), Some(id)) => {
+                let key = Key {
+                    pid,
+                    id: id.to_owned(),
+                    asked: Sha256::digest(asked.as_bytes()).into(),
+                };
+                self.shared.repeats.once(key, call).await
+            }
+            _ => call.await,
+        }
+    }
+}
+
+#[async_trait]
+impl Service for Session {
+    async fn call(
+        &self,
+        _: &Arc<Client>,
+        method: &str,
+        params: Params<'_>,
+    ) -> Result<Value, RpcError> {
+        match method {
+            "ping" => return Ok(json!({ "status": "ok" })),
+            "hello" => return self.hello(params.read()?).await,
+            _ => {}
+        }
+        if self.peer.get().is_none() {
+            let text = "Invalid request: `hello` comes first";
+            let hint = json!({ "hint": "send hello {name, version, agent, pid, token?}" });
+            return Err(RpcError::new(INVALID_REQUEST, text).with(hint));
+        }
+        match (self.port, method) {
+            (Port::Tools, "tools/list") => Ok(json!({ "tools": tools::list() })),
+            (Port::Tools, "tools/call") => self.call_tool(params.id(), params.read()?).await,
+            // Clients of the older server ask for these too.
+            (Port::Tools, "resources/list") => Ok(json!({ "resources": [] })),
+            (Port::Tools, "prompts/list") => Ok(json!({ "prompts": [] })),
+            (Port::Commands, "eval") => {
+                let EvalParams { code } = params.read()?;
+                let evaluated = self.shared.listen.commands.eval(&code).await;
+                Ok(json!({
+                    "success": evaluated.code == 0,
+                    "result": evaluated.output,
+                    "error": evaluated.error,
+                    "exit_code": evaluated.code,
+                }))
+            }
+            _ => Err(RpcError::no_method(method)),
+        }
+    }
+
+    fn takes_long(&self, method: &str) -> bool {
+        matches!(method, "tools/call" | "eval")
+    }
+
+    fn only_speakers(&self) -> bool {
+        self.peer.get().is_none()
+    }
+}
+
+impl Offer for Session {
+    fn came(&self, _: &Arc<Client>) {}
+
+    fn marker(&self) -> Marker {
+        // Nobody is sent events here.
+        |_| String::new()
+    }
+
+    fn idle(&self) -> Option<Duration> {
+        Some(self.shared.listen.idle)
+    }
+}

@@ -1,0 +1,304 @@
+//! The tools: the host's own operations on a project.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ralph_plugins::Host;
+use ralph_runner::{Bus, Control, Error, Project, RunOptions, Setup, Trust, audit, tasks, watch};
+use schemars::{JsonSchema, schema_for};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::roots::Roots;
+use crate::bridge::Bridge;
+use crate::message::{
+    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_NOW, PATH_DENIED, Params, RpcError,
+};
+use crate::server::Client;
+
+/// Projects that runs may be on in at once.
+const PROJECTS_MAX: usize = 64;
+
+/// The directory of the project, absolute or relative to the server's first root; that root if it
+/// is left out.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Where {
+    #[serde(default)]
+    workspace: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LogArguments {
+    #[serde(default)]
+    workspace: Option<String>,
+    /// So many iterations, the newest; 20 if it is left out.
+    #[serde(default)]
+    newest: Option<u32>,
+    /// Only of this task.
+    #[serde(default)]
+    task: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StepArguments {
+    #[serde(default)]
+    workspace: Option<String>,
+    /// The agent that works; that of the configuration if it is left out.
+    #[serde(default)]
+    agent: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RunArguments {
+    #[serde(default)]
+    workspace: Option<String>,
+    /// The agent that works; that of the configuration if it is left out.
+    #[serde(default)]
+    agent: Option<String>,
+    /// Iterations of this run, 1 to 100000.
+    #[serde(default)]
+    max_iterations: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StopArguments {
+    #[serde(default)]
+    workspace: Option<String>,
+    /// End the agent too, at once.
+    #[serde(default)]
+    force: bool,
+}
+
+/// One tool, as a client is told of it.
+#[derive(Serialize)]
+pub(super) struct Tool {
+    name: &'static str,
+    description: &'static str,
+    #[serde(rename = "inputSchema")]
+    input_schema: Value,
+}
+
+/// All tools.
+pub(super) fn list() -> Vec<Tool> {
+    fn tool<A: JsonSchema>(name: &'static str, description: &'static str) -> Tool {
+        Tool {
+            name,
+            description,
+            input_schema: schema_for!(A).into(),
+        }
+    }
+    vec![
+        tool::<Where>(
+            "status",
+            "Where a project stands: tasks done, the next one, the run that is on",
+        ),
+        tool::<Where>("tasks", "All tasks with their states, attempts and notes"),
+        tool::<LogArguments>("log", "The newest iterations and what they came to"),
+        tool::<Where>(
+            "check",
+            "Ask the gates about what differs from the last commit",
+        ),
+        tool::<StepArguments>("step", "Run one iteration and wait for its end"),
+        tool::<RunArguments>("run", "Start the loop; it goes on by itself"),
+        tool::<StopArguments>(
+            "stop",
+            "End the run that was started here, after its iteration",
+        ),
+        tool::<Where>("pause", "Let no new iteration start"),
+        tool::<Where>("resume", "Let new iterations start again"),
+        tool::<Where>("plugins", "The components that are built in"),
+    ]
+}
+
+/// What carries them out.
+pub(super) struct Tools {
+    roots: Roots,
+    host: Host,
+    version: &'static str,
+    bridges: Mutex<HashMap<PathBuf, Arc<Bridge>>>,
+    /// Nobody: what a run tells goes nowhere.
+    nobody: Arc<Client>,
+}
+
+impl Tools {
+    pub(super) fn new(roots: Roots, host: Host, version: &'static str) -> Tools {
+        Tools {
+            roots,
+            host,
+            version,
+            bridges: Mutex::default(),
+            nobody: Arc::new(Client::deaf()),
+        }
+    }
+
+    /// Calls one. The result is flat, and once more as text for those who read that.
+    pub(super) async fn call(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
+        let mut result = self.answer(name, arguments).await?;
+        let Value::Object(map) = &mut result else {
+            return Err(RpcError::new(NOT_NOW, "the tool gave no object"));
+        };
+        let success = map.get("ok").and_then(Value::as_bool).unwrap_or(true);
+        map.insert("success".to_owned(), json!(success));
+        let text = Value::Object(map.clone()).to_string();
+        map.insert(
+            "content".to_owned(),
+            json!([{ "type": "text", "text": text }]),
+        );
+        Ok(result)
+    }
+
+    async fn answer(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
+        match name {
+            "status" | "pause" | "resume" => {
+                let Where { workspace } = read(arguments)?;
+                let bridge = self.bridge(workspace.as_deref())?;
+                self.ask(&bridge, name, &json!({})).await
+            }
+            "step" => {
+                let a: StepArguments = read(arguments)?;
+                let bridge = self.bridge(a.workspace.as_deref())?;
+                let params = json!({ "agent": a.agent });
+                self.ask(&bridge, name, &params).await
+            }
+            "run" => {
+                let a: RunArguments = read(arguments)?;
+                let bridge = self.bridge(a.workspace.as_deref())?;
+                let params = json!({ "agent": a.agent, "maxIterations": a.max_iterations });
+                self.ask(&bridge, name, &params).await
+            }
+            "stop" => {
+                let a: StopArguments = read(arguments)?;
+                let bridge = self.bridge(a.workspace.as_deref())?;
+                let params = json!({ "force": a.force });
+                self.ask(&bridge, name, &params).await
+            }
+            "tasks" => {
+                let Where { workspace } = read(arguments)?;
+                let mut project = self.project(workspace.as_deref())?;
+                project.accepted = Trust::of(&project).map_err(failed)?.given;
+                shown(&tasks::list(&project).await.map_err(failed)?)
+            }
+            "log" => {
+                let a: LogArguments = read(arguments)?;
+                let project = self.project(a.workspace.as_deref())?;
+                let newest = usize::try_from(a.newest.unwrap_or(20)).unwrap_or(usize::MAX);
+                let entries = audit::log::log(&project, newest.min(10_000), a.task.as_deref());
+                Ok(json!({ "iterations": entries.map_err(failed)? }))
+            }
+            "check" => {
+                let Where { workspace } = read(arguments)?;
+                self.check(workspace.as_deref()).await
+            }
+            "plugins" => {
+                let Where { .. } = read(arguments)?;
+                let all = ralph_plugins::builtins().iter();
+                let named = all.map(|(kind, name, bytes)| {
+                    json!({ "name": name, "kind": kind.to_string(), "bytes": bytes.len() })
+                });
+                Ok(json!({ "plugins": named.collect::<Vec<_>>() }))
+            }
+            _ => {
+                let name = ralph_engine::text::one_line(name, 60);
+                let there: Vec<_> = list().into_iter().map(|t| t.name).collect();
+                let text = format!("there is no tool `{name}`; there are {}", there.join(", "));
+                Err(RpcError::new(METHOD_NOT_FOUND, text))
+            }
+        }
+    }
+
+    async fn ask(&self, bridge: &Bridge, method: &str, params: &Value) -> Result<Value, RpcError> {
+        let raw = to_raw_value(params).map_err(|e| RpcError::new(NOT_NOW, e.to_string()))?;
+        let answer = bridge.carry_out(&self.nobody, method, Params::of(&raw));
+        // What the bridge calls a fault is a tool's failure here.
+        answer.await.map_err(|e| RpcError {
+            code: if e.code == INTERNAL_ERROR {
+                NOT_NOW
+            } else {
+                e.code
+            },
+            ..e
+        })
+    }
+
+    async fn check(&self, workspace: Option<&str>) -> Result<Value, RpcError> {
+        let project = self.project(workspace)?;
+        Trust::of(&project)
+            .and_then(|trust| trust.demand())
+            .map_err(failed)?;
+        let setup = Setup::new(project, self.host.clone(), RunOptions::default());
+        let setup = setup.await.map_err(failed)?;
+        let (_control, stopping) = Control::new();
+        let checked = watch::check(&setup, &Bus::default(), &stopping).await;
+        let checked = checked.map_err(failed)?;
+        Ok(json!({
+            "passed": checked.passed(), "files": checked.files, "gates": checked.results,
+        }))
+    }
+
+    fn directory(&self, workspace: Option<&str>) -> Result<PathBuf, RpcError> {
+        self.roots.directory(workspace).map_err(|e| {
+            let data = json!({ "path": e.path, "roots": e.roots });
+            RpcError::new(PATH_DENIED, format!("Path access denied: {e}")).with(data)
+        })
+    }
+
+    fn project(&self, workspace: Option<&str>) -> Result<Project, RpcError> {
+        let project = Project::open(&self.directory(workspace)?).map_err(failed)?;
+        // The root that was found may lie above what was named.
+        self.directory(Some(&project.ws.root().to_string_lossy()))?;
+        Ok(project)
+    }
+
+    fn bridge(&self, workspace: Option<&str>) -> Result<Arc<Bridge>, RpcError> {
+        let root = self.project(workspace)?.ws.root().to_owned();
+        let mut bridges = self.bridges.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bridge) = bridges.get(&root) {
+            return Ok(bridge.clone());
+        }
+        bridges.retain(|_, bridge| bridge.is_busy());
+        if bridges.len() >= PROJECTS_MAX {
+            let text = format!("runs are on in {PROJECTS_MAX} projects already");
+            return Err(RpcError::new(NOT_NOW, text));
+        }
+        let bridge = Arc::new(Bridge::new(root.clone(), self.host.clone(), self.version));
+        bridges.insert(root, bridge.clone());
+        Ok(bridge)
+    }
+
+    /// Ends all runs that were started here.
+    pub(super) async fn end(&self) {
+        let bridges: Vec<Arc<Bridge>> = {
+            let bridges = self.bridges.lock().unwrap_or_else(PoisonError::into_inner);
+            bridges.values().cloned().collect()
+        };
+        for bridge in &bridges {
+            bridge.ask_to_end();
+        }
+        for bridge in bridges {
+            bridge.end().await;
+        }
+    }
+}
+
+fn read<A: DeserializeOwned>(arguments: Value) -> Result<A, RpcError> {
+    serde_json::from_value(arguments)
+        .map_err(|e| RpcError::new(INVALID_PARAMS, format!("Invalid params: {e}")))
+}
+
+fn shown(value: &impl Serialize) -> Result<Value, RpcError> {
+    serde_json::to_value(value).map_err(|e| RpcError::new(NOT_NOW, e.to_string()))
+}
+
+/// A tool failed.
+fn failed(e: Error) -> RpcError {
+    let data = json!({ "exitCode": e.exit_code() });
+    RpcError::new(NOT_NOW, e.with_advice()).with(data)
+}
