@@ -92,6 +92,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// May agents, gates or their like be at work when this is killed?
+    pub fn starts_programs(&self) -> bool {
+        matches!(
+            self,
+            Command::Run(_)
+                | Command::Step(_)
+                | Command::Check
+                | Command::Watch(_)
+                | Command::Doctor
+        )
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             Command::Init(_) => "init",

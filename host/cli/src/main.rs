@@ -15,6 +15,9 @@ use crate::args::{Args, Command};
 use crate::out::Out;
 
 fn main() -> ExitCode {
+    if ralph_process::stand_guard() {
+        return ExitCode::SUCCESS;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
@@ -33,6 +36,9 @@ fn main() -> ExitCode {
     };
     log(args.verbose);
     let out = Out::new(args.command.name(), args.json);
+    if args.command.starts_programs() {
+        ralph_process::post_warden(Vec::new());
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -44,6 +50,7 @@ fn main() -> ExitCode {
     let code = runtime.block_on(dispatch(args, &out));
     // Whatever still hangs on a blocking thread must not hold up the exit.
     runtime.shutdown_background();
+    ralph_process::dismiss_warden();
     code
 }
 

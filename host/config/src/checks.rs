@@ -8,11 +8,14 @@ use crate::origins::Origins;
 use crate::paths;
 use crate::show;
 use crate::types::{Agent, Config, Gate, Judge, Plugin, PromptBy};
-use crate::units::Span;
+use crate::units::{Size, Span};
 use crate::walk::nearest;
 
 /// Longest name of an agent, a gate or a plugin, in bytes.
 const NAME_MAX: usize = 64;
+
+/// A raw log is kept in two halves; either holds at least one piece of output.
+const LOG_MIN: Size = Size::from_kib(256);
 
 /// All problems of a configuration whose types are right.
 pub(crate) fn check(config: &Config, origins: &Origins) -> Vec<ConfigError> {
@@ -66,6 +69,10 @@ impl Checks<'_> {
         ];
         for (key, path) in optional.chain(always) {
             self.path(&["files", key], path);
+        }
+        if files.log_size < LOG_MIN {
+            let message = format!("`log_size` should be at least {LOG_MIN}");
+            self.error(&["files", "log_size"], message, None);
         }
         for (name, agent) in &config.agents {
             self.name(&["agents", name], name);

@@ -122,6 +122,8 @@ pub struct Files {
     pub agents: String,
     /// What a person wants the next attempt to know, shown in every prompt if it exists.
     pub feedback: String,
+    /// Of what one agent call prints this much is kept in its raw log, the newest.
+    pub log_size: Size,
 }
 
 impl Default for Files {
@@ -134,6 +136,7 @@ impl Default for Files {
             progress: ".ralph/progress.md".into(),
             agents: "AGENTS.md".into(),
             feedback: ".ralph/FEEDBACK.md".into(),
+            log_size: Size::from_mib(64),
         }
     }
 }
@@ -186,6 +189,8 @@ pub struct Agent {
     pub timeout: Span,
     /// It may be silent this long; any byte counts as life. `0s`: for ever.
     pub idle_timeout: Span,
+    /// Its first byte may take this long. `0s`: no such limit.
+    pub startup_timeout: Span,
     /// Names of environment variables it gets beside the usual ones; a trailing `*` stands for any ending.
     pub env: Vec<String>,
     /// For the plugin.
@@ -205,6 +210,7 @@ impl Default for Agent {
             sandbox: Sandbox::WorkspaceWrite,
             timeout: Span::from_secs(30 * 60),
             idle_timeout: Span::from_secs(0),
+            startup_timeout: Span::from_secs(0),
             env: Vec::new(),
             config: Table::new(),
         }

@@ -226,3 +226,12 @@ fn errors_found_later_still_know_their_place() {
     let default = all.origins.error(&["loop", "agent"], "m", None);
     assert_eq!(default.to_string(), "ralph.toml: m");
 }
+
+#[test]
+fn a_raw_log_has_room_for_something() {
+    config("[files]\nlog_size = '256KiB'");
+    assert_eq!(
+        only("[files]\nlog_size = '255KiB'"),
+        "2:12: `log_size` should be at least 256KiB"
+    );
+}

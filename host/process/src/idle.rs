@@ -1,7 +1,7 @@
 //! Signs of life, and what happens without them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -14,6 +14,7 @@ pub(crate) struct Alive {
     started: Instant,
     /// Milliseconds since `started`.
     last: Arc<AtomicU64>,
+    heard: Arc<AtomicBool>,
 }
 
 impl Alive {
@@ -21,12 +22,14 @@ impl Alive {
         Alive {
             started,
             last: Arc::default(),
+            heard: Arc::default(),
         }
     }
 
     pub(crate) fn sign(&self) {
         let now = self.started.elapsed().as_millis() as u64;
         self.last.store(now, Ordering::Relaxed);
+        self.heard.store(true, Ordering::Relaxed);
     }
 
     fn last(&self) -> Instant {
@@ -39,15 +42,22 @@ impl Alive {
 #[derive(Debug)]
 pub(crate) struct Idle {
     limit: Option<Duration>,
+    startup: Option<Duration>,
     alive: Alive,
     stopper: Stopper,
 }
 
 impl Idle {
-    /// A limit of zero is none.
-    pub(crate) fn new(limit: Option<Duration>, alive: Alive, stopper: Stopper) -> Self {
+    /// Without a byte for `limit`, or without a first one for `startup`. A limit of zero is none.
+    pub(crate) fn new(
+        limit: Option<Duration>,
+        startup: Option<Duration>,
+        alive: Alive,
+        stopper: Stopper,
+    ) -> Self {
         Idle {
             limit: limit.filter(|limit| !limit.is_zero()),
+            startup: startup.filter(|limit| !limit.is_zero()),
             alive,
             stopper,
         }
@@ -55,18 +65,32 @@ impl Idle {
 
     /// When to call [`Self::check`]; None if there is no limit or its end was asked for.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let limit = self.limit.filter(|_| !self.stopper.asked())?;
-        self.alive.last().checked_add(limit)
+        self.next().map(|(at, _)| at)
+    }
+
+    fn next(&self) -> Option<(Instant, EndedBy)> {
+        if self.stopper.asked() {
+            return None;
+        }
+        let idle = self.limit.and_then(|l| self.alive.last().checked_add(l));
+        let unheard = self
+            .startup
+            .filter(|_| !self.alive.heard.load(Ordering::Relaxed));
+        let startup = unheard.and_then(|l| self.alive.started.checked_add(l));
+        let both = [
+            startup.map(|at| (at, EndedBy::Startup)),
+            idle.map(|at| (at, EndedBy::Idle)),
+        ];
+        both.into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
     /// Asks for the child's end if the deadline is over; there may have been a
     /// sign of life since it was set.
     pub(crate) fn check(&self) {
-        if self
-            .deadline()
-            .is_some_and(|deadline| deadline <= Instant::now())
+        if let Some((at, why)) = self.next()
+            && at <= Instant::now()
         {
-            self.stopper.end(EndedBy::Idle);
+            self.stopper.end(why);
         }
     }
 }

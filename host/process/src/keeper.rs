@@ -20,6 +20,8 @@ pub enum EndedBy {
     Timeout,
     /// [`crate::Spawn::idle_timeout`].
     Idle,
+    /// [`crate::Spawn::startup_timeout`].
+    Startup,
     /// [`Stopper::stop`].
     Stopped,
 }

@@ -8,6 +8,8 @@
 //! * [`start`] and [`Running`]: a child whose output is followed (an agent).
 //! * [`run`](run()): a child that is run to its end (a gate's program).
 //! * [`environment`]: what a child may inherit.
+//! * [`post_warden`]: another process that ends everything when this one is killed.
+//! * [`secrets`]: what this process's environment holds that nobody should read elsewhere.
 //! * [`reap_leftover`]: ends what a host that died has left behind.
 //!
 //! The crate's one `unsafe` block is in `spawn.rs`: the step between fork and exec.
@@ -20,11 +22,14 @@ mod idle;
 mod keeper;
 mod run;
 mod running;
+mod secrets;
 mod spawn;
 mod tail;
 
 #[cfg(target_os = "linux")]
 mod leftover;
+#[cfg(target_os = "linux")]
+mod mark;
 #[cfg(target_os = "linux")]
 mod procfs;
 #[cfg(target_os = "linux")]
@@ -32,6 +37,8 @@ mod tree;
 #[cfg(not(target_os = "linux"))]
 #[path = "tree_group.rs"]
 mod tree;
+#[cfg(target_os = "linux")]
+mod warden;
 
 pub use env::{NESTING, USUAL, environment};
 pub use keeper::{EndedBy, Stopper};
@@ -39,6 +46,9 @@ pub use keeper::{EndedBy, Stopper};
 pub use leftover::reap_leftover;
 pub use run::{RunOutput, run, run_noted};
 pub use running::{Finished, Running, StdinError};
+pub use secrets::{Secrets, Stream, secrets};
 pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
 #[cfg(not(target_os = "linux"))]
-pub use tree::reap_leftover;
+pub use tree::{dismiss_warden, post_warden, reap_leftover, stand_guard};
+#[cfg(target_os = "linux")]
+pub use warden::{dismiss_warden, post_warden, stand_guard};

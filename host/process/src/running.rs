@@ -98,7 +98,12 @@ impl Running {
         Running {
             root,
             started,
-            idle: Idle::new(spawn.idle_timeout, alive.clone(), stopper.clone()),
+            idle: Idle::new(
+                spawn.idle_timeout,
+                spawn.startup_timeout,
+                alive.clone(),
+                stopper.clone(),
+            ),
             grace: spawn.grace,
             stdout,
             rest: None,

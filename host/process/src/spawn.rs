@@ -43,6 +43,8 @@ pub struct Spawn {
     pub timeout: Option<Duration>,
     /// Without a byte on either stream.
     pub idle_timeout: Option<Duration>,
+    /// From start to the first byte on either stream.
+    pub startup_timeout: Option<Duration>,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
 }
@@ -59,6 +61,7 @@ impl Spawn {
             stdin: Stdin::Empty,
             timeout: None,
             idle_timeout: None,
+            startup_timeout: None,
             grace: DEFAULT_GRACE,
         }
     }
@@ -206,9 +209,9 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
 fn carry_out(mut command: std::process::Command, runtime: &Handle) -> io::Result<(Child, Root)> {
     let _inside = runtime.enter();
     keep_exit_codes();
-    tree::Root::register(|marker| {
+    tree::Root::register(|marker, mark| {
         command.env(MARKER, marker);
-        own_session(&mut command);
+        own_session(&mut command, mark);
         let mut command = Command::from(command);
         let mut tries = 0;
         loop {
@@ -242,13 +245,16 @@ fn keep_exit_codes() {
 
 /// Makes the child the leader of a session of its own, without a controlling
 /// terminal, and (on Linux) has it killed when this process dies.
-fn own_session(command: &mut std::process::Command) {
+fn own_session(command: &mut std::process::Command, mark: Option<u64>) {
     #[cfg(target_os = "linux")]
     let host = rustix::process::getpid();
+    #[cfg(not(target_os = "linux"))]
+    let _ = mark;
     let before_exec = move || {
         rustix::process::setsid()?;
         #[cfg(target_os = "linux")]
         {
+            mark.into_iter().for_each(crate::mark::bear);
             let kill = rustix::process::Signal::KILL;
             rustix::process::set_parent_process_death_signal(Some(kill))?;
             // The host may have died before the line above took effect.
@@ -259,8 +265,8 @@ fn own_session(command: &mut std::process::Command) {
         Ok(())
     };
     // SAFETY: the closure runs between fork and exec, where only
-    // async-signal-safe calls are allowed. It makes the three system calls
-    // setsid, prctl and getppid directly, builds its error from a number, and
+    // async-signal-safe calls are allowed. It makes the four system calls
+    // setsid, prlimit, prctl and getppid directly, builds its error from a number, and
     // neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {

@@ -3,11 +3,12 @@
 //! This process makes itself the one that adopts orphans. So a descendant is
 //! always found by going down from the child itself or from one of this
 //! process's own children. Which of several children an adopted orphan came
-//! from shows in its session or in the marker in its environment; if it has
-//! shed both, it is ended with the last child that was alive beside it. (So a
-//! program that other code of this process starts *in a session of its own*
-//! while a child runs would be taken for such an orphan. What it starts in our
-//! own session is never touched.)
+//! from shows in its session, in the mark that it bears ([`crate::mark`]) or in
+//! the marker in its environment. Where a kernel has no marks, one that has shed
+//! the rest is ended with the last child that was alive beside it. (So a program
+//! that other code of this process starts *in a session of its own* while a
+//! child runs would be taken there for such an orphan. What it starts in our own
+//! session is never touched.)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,8 +18,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
+use crate::mark;
 use crate::procfs::{self, Process};
 use crate::spawn::MARKER;
+use crate::warden;
 
 /// Rounds of stop, walk and kill; each catches what was forked in the one before.
 const ROUNDS: usize = 64;
@@ -49,6 +52,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Has orphaned descendants adopted by this process instead of by init.
 pub(crate) fn adopt_orphans() {
+    warden::settle();
     if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
         tracing::warn!(%error, "orphans of agents will not be adopted");
     }
@@ -60,6 +64,8 @@ pub(crate) struct Root {
     pid: u32,
     start: u64,
     marker: String,
+    /// Not there if the kernel refused it.
+    mark: Option<u64>,
     /// [`Registry::buried`] when it started.
     buried: u64,
 }
@@ -83,9 +89,9 @@ impl Deaths {
 
 impl Root {
     /// Starts a child and enters it in the registry. `spawn` is given the value
-    /// for [`MARKER`].
+    /// for [`MARKER`], and the mark to bear.
     pub(crate) fn register<T>(
-        spawn: impl FnOnce(&str) -> io::Result<(T, u32)>,
+        spawn: impl FnOnce(&str, Option<u64>) -> io::Result<(T, u32)>,
     ) -> io::Result<(T, Root)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let host = std::process::id();
@@ -99,7 +105,9 @@ impl Root {
         };
         // Held over the fork: before its exec a child looks like an orphan of nobody.
         let mut registry = registry();
-        let (child, pid) = spawn(&chain)?;
+        let mark = mark::child();
+        let (child, pid) = spawn(&chain, mark)?;
+        let mark = mark.filter(|mark| mark::on(pid) == Some(*mark));
         let start = procfs::one(pid).map_or(0, |p| p.start);
         if registry.roots.is_empty() {
             registry.since = (start, pid);
@@ -110,6 +118,7 @@ impl Root {
             pid,
             start,
             marker,
+            mark,
             buried,
         };
         Ok((child, root))
@@ -181,7 +190,15 @@ impl Root {
         if p.session == self.pid {
             return true;
         }
-        let last = registry.roots.keys().all(|pid| *pid == self.pid);
+        let marks = (self.mark, mark::on(p.pid));
+        if let (Some(mark), Some(found)) = marks
+            && mark == found
+        {
+            return true;
+        }
+        // One that bears another's mark is that other's, whatever it has shed.
+        let unmarked = marks.0.is_none() || marks.1.is_none();
+        let last = unmarked && registry.roots.keys().all(|pid| *pid == self.pid);
         match p.marker() {
             Some(chain) if bears(&chain, &self.marker) => true,
             Some(chain) if registry.roots.values().any(|marker| bears(&chain, marker)) => false,

@@ -1,6 +1,7 @@
 //! Unix without `/proc`: the child's process group, which is its session, is
 //! ended as a whole. A descendant that made a session of its own gets away.
 
+use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,9 @@ pub(crate) struct Root {
 
 impl Root {
     pub(crate) fn register<T>(
-        spawn: impl FnOnce(&str) -> io::Result<(T, u32)>,
+        spawn: impl FnOnce(&str, Option<u64>) -> io::Result<(T, u32)>,
     ) -> io::Result<(T, Root)> {
-        let (child, pid) = spawn(&std::process::id().to_string())?;
+        let (child, pid) = spawn(&std::process::id().to_string(), None)?;
         Ok((child, Root { pid }))
     }
 
@@ -61,5 +62,16 @@ impl Root {
 
 /// Without start times a leftover cannot be told from a stranger: always false.
 pub fn reap_leftover(_pid: u32, _start_time: u64) -> bool {
+    false
+}
+
+/// There are no wardens here: their marks are Linux's.
+pub fn post_warden(_args: Vec<OsString>) {}
+
+/// See [`post_warden`].
+pub fn dismiss_warden() {}
+
+/// See [`post_warden`]: always false.
+pub fn stand_guard() -> bool {
     false
 }

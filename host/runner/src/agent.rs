@@ -60,6 +60,8 @@ pub(crate) struct AgentCall<'a> {
     pub seed: &'a str,
     /// Raw output goes here, relative to the root.
     pub log: &'a str,
+    /// Of it this many bytes are kept.
+    pub log_size: u64,
     /// What a replay needs is kept here.
     pub tape: &'a str,
     /// The guard.
@@ -89,7 +91,7 @@ pub(crate) async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let began = Instant::now();
     let in_sandbox = call.agent.bound.plugin.kind() == Kind::Agent;
     let log = if in_sandbox {
-        Some(Mutex::new(RawLog::open(call.ws, call.log)?))
+        Some(Mutex::new(RawLog::open(call.ws, call.log, call.log_size)?))
     } else {
         None
     };
@@ -185,7 +187,7 @@ async fn driver(
         ))
     })?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
-    let mut log = RawLog::open(call.ws, call.log)?;
+    let mut log = RawLog::open(call.ws, call.log, call.log_size)?;
     let given = Given::of(ctx, &call.it, plugin.digest());
     let mut tape = AgentTape::new(given, &launch, call.log, log.from());
     let mut usage = Usage::default();
@@ -211,6 +213,7 @@ async fn driver(
     let outcome = match finished.ended_by {
         EndedBy::Stopped => AgentOutcome::Interrupted,
         EndedBy::Timeout => timed_out("timeout", call.agent.agent.timeout.get()),
+        EndedBy::Startup => timed_out("startup_timeout", call.agent.agent.startup_timeout.get()),
         EndedBy::Idle => timed_out("idle_timeout", call.agent.agent.idle_timeout.get()),
         EndedBy::Itself => {
             let exit = Exit {
@@ -333,6 +336,7 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
         },
         timeout: some(call.agent.agent.timeout.get()),
         idle_timeout: some(call.agent.agent.idle_timeout.get()),
+        startup_timeout: some(call.agent.agent.startup_timeout.get()),
         grace: Duration::from_secs(2),
     }
 }

@@ -30,6 +30,8 @@ pub struct Question<'a> {
     pub seed: &'a str,
     /// Raw output goes here.
     pub log: &'a str,
+    /// Of it this many bytes are kept.
+    pub log_size: u64,
     /// The question is kept here.
     pub context: &'a str,
     /// The guard.
@@ -98,6 +100,7 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
             prompt: &prompt,
             seed: q.seed,
             log: q.log,
+            log_size: q.log_size,
             tape: &format!("{}/replay/{word}-{turn}-agent.json", q.context),
             ws: q.ws,
             bus: q.bus,

@@ -153,6 +153,7 @@ impl Loop {
             evidence,
             seed: &seed,
             log: &places.log(&asker.agent.name, agent::suffix(role)),
+            log_size: self.s.project.config.files.log_size.bytes(),
             context: &places.context,
             ws: &self.s.project.ws,
             bus: &self.bus,

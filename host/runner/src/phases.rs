@@ -129,6 +129,7 @@ impl Loop {
             prompt: &prompt,
             seed: &self.seed(),
             log: &places.log(&agent.name, agent::suffix(Role::Work)),
+            log_size: self.s.project.config.files.log_size.bytes(),
             tape: &places.tape("work"),
             ws,
             bus: &self.bus,

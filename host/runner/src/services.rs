@@ -203,6 +203,7 @@ impl Services for CallServices {
             stdin: command.stdin.map_or(Stdin::Empty, Stdin::Bytes),
             timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
             idle_timeout: None,
+            startup_timeout: None,
             grace: Duration::from_secs(2),
         };
         let mut remembered = None;

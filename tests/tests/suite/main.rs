@@ -29,6 +29,7 @@ mod modes;
 mod parallel;
 mod parallel_audit;
 mod plugins;
+mod processes;
 mod prompts;
 mod quickstart;
 mod signals;

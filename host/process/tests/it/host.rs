@@ -11,7 +11,7 @@ use crate::{SECOND, line, lives, sh, within};
 
 const HOST: &str = "RALPH_TEST_HOST";
 
-fn command(module: &str, test: &str) -> Command {
+pub fn command(module: &str, test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test_name = format!("{module}::{test}");
     command
@@ -27,7 +27,7 @@ pub fn run(module: &str, test: &str, stdin: Stdio) -> String {
     answer(BufReader::new(&output.stdout[..]))
 }
 
-fn answer(output: impl BufRead) -> String {
+pub fn answer(output: impl BufRead) -> String {
     let mut lines = output.lines().map(Result::unwrap);
     // libtest writes the test's name in front of it.
     let line = lines

@@ -46,6 +46,28 @@ async fn silence_ends_a_child_and_its_last_words_are_kept() {
 }
 
 #[tokio::test]
+async fn a_child_that_never_says_a_word_is_ended_after_its_startup_time() {
+    let spawn = Spawn {
+        startup_timeout: Some(SHORT),
+        ..sh("sleep 600")
+    };
+    let (out, end) = to_end(start(spawn).unwrap()).await;
+    assert_eq!((out, end.ended_by), (Vec::new(), EndedBy::Startup));
+}
+
+#[tokio::test]
+async fn after_its_first_byte_the_startup_time_counts_no_more() {
+    for stream in ["", ">&2"] {
+        let spawn = Spawn {
+            startup_timeout: Some(SECOND),
+            ..sh(&format!("printf . {stream}; sleep 1.5; exit 3"))
+        };
+        let (_, end) = to_end(start(spawn).unwrap()).await;
+        assert_eq!((end.ended_by, end.code), (EndedBy::Itself, Some(3)));
+    }
+}
+
+#[tokio::test]
 async fn a_byte_on_stderr_is_life() {
     let script = "for i in 1 2 3 4 5 6 7 8; do printf . >&2; sleep 0.1; done";
     let spawn = Spawn {

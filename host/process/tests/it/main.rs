@@ -8,6 +8,7 @@ mod limits;
 mod output;
 mod start;
 mod tree;
+mod warden;
 
 use std::time::{Duration, Instant};
 

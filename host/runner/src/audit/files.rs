@@ -6,6 +6,7 @@ use ralph_workspace::{Workspace, is_temporary, sha256_hex_of};
 
 use crate::error::Error;
 use crate::names::Places;
+use crate::rawlog;
 
 /// SHA-256 of a file below the root, read piece by piece; `None` if it isn't there.
 ///
@@ -59,7 +60,10 @@ pub fn kept(
     let mut paths = below(&places.context)?;
     paths.retain(|path| !path.ends_with("/replay") && !path.ends_with("/task-file.refused"));
     paths.extend(below(&format!("{}/replay", places.context))?);
-    paths.extend(logs.iter().cloned());
+    paths.extend(
+        logs.iter()
+            .flat_map(|log| [log.clone(), rawlog::older(log)]),
+    );
     for path in paths {
         if let Some(hash) = hash(ws, &path)? {
             into.insert(places.short(&path), hash);
