@@ -177,6 +177,9 @@ pub struct RunArgs {
     /// Tasks at a time, each in a git worktree of its own, instead of `[parallel] workers`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: Option<u32>,
+    /// Hand this terminal over to each agent while it works; Ctrl-] ends the run
+    #[arg(long, conflicts_with_all = ["parallel", "dry_run"])]
+    pub interactive: bool,
     /// Say what would be done, and do nothing
     #[arg(long, conflicts_with = "trust")]
     pub dry_run: bool,

@@ -118,7 +118,7 @@ fn log(verbose: u8) {
         });
     let color = out::color(&std::io::stderr());
     let text = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| out::Clean(std::io::stderr()))
         .with_ansi(color)
         .with_target(false);
     tracing_subscriber::registry()

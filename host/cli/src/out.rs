@@ -172,3 +172,18 @@ pub fn color(stream: &impl IsTerminal) -> bool {
     let set = |v: &str| std::env::var_os(v).is_some_and(|v| !v.is_empty());
     stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
 }
+
+/// A stream that shows no secret of this process's environment. What is written
+/// in one piece has to hold a secret whole, as a line of a log does.
+pub struct Clean<W>(pub W);
+
+impl<W: std::io::Write> std::io::Write for Clean<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(&ralph_process::secrets().bytes(bytes))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}

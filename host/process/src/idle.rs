@@ -45,6 +45,7 @@ pub(crate) struct Idle {
     startup: Option<Duration>,
     alive: Alive,
     stopper: Stopper,
+    held: bool,
 }
 
 impl Idle {
@@ -60,7 +61,16 @@ impl Idle {
             startup: startup.filter(|limit| !limit.is_zero()),
             alive,
             stopper,
+            held: false,
         }
+    }
+
+    /// Somebody else looks after it, and it may be silent; until then silence counts anew.
+    pub(crate) fn hold(&mut self, held: bool) {
+        if self.held && !held {
+            self.alive.sign();
+        }
+        self.held = held;
     }
 
     /// When to call [`Self::check`]; None if there is no limit or its end was asked for.
@@ -69,7 +79,7 @@ impl Idle {
     }
 
     fn next(&self) -> Option<(Instant, EndedBy)> {
-        if self.stopper.asked() {
+        if self.held || self.stopper.asked() {
             return None;
         }
         let idle = self.limit.and_then(|l| self.alive.last().checked_add(l));

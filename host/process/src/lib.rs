@@ -20,6 +20,8 @@
 mod env;
 mod idle;
 mod keeper;
+mod output;
+mod pty;
 mod run;
 mod running;
 mod secrets;
@@ -44,6 +46,7 @@ pub use env::{NESTING, USUAL, environment};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]
 pub use leftover::reap_leftover;
+pub use pty::{Terminal, WindowSize};
 pub use run::{RunOutput, run, run_noted};
 pub use running::{Finished, Running, StdinError};
 pub use secrets::{Secrets, Stream, secrets};

@@ -5,14 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::idle::{Alive, Idle};
 use crate::keeper::{End, EndedBy, Stopper, at, keep};
+use crate::output::{Input, Output};
+use crate::pty::Terminal;
+use crate::secrets::Stream;
 use crate::spawn::{Spawn, Stdin};
 use crate::tail::Tail;
 use crate::tree::Root;
@@ -63,7 +66,10 @@ pub struct Running {
     started: Instant,
     idle: Idle,
     grace: Duration,
-    stdout: Option<ChildStdout>,
+    stdout: Option<Output>,
+    terminal: Option<Terminal>,
+    /// Takes secrets out of it.
+    clean: Stream,
     /// Bytes still to be read once [`AFTER_END`] is over.
     rest: Option<usize>,
     stderr: JoinHandle<()>,
@@ -77,22 +83,35 @@ pub struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(mut child: Child, root: Root, spawn: Spawn, tail: usize) -> Self {
+    pub(crate) fn new(
+        mut child: Child,
+        root: Root,
+        spawn: Spawn,
+        terminal: Option<Terminal>,
+        tail: usize,
+    ) -> Self {
         let started = Instant::now();
         let root = Arc::new(root);
         let alive = Alive::since(started);
         let stderr_tail = Arc::new(Mutex::new(Tail::new(tail)));
-        let stdout = child.stdout.take();
+        let stdout = match &terminal {
+            Some(terminal) => Some(Output::Terminal(terminal.clone())),
+            None => child.stdout.take().map(Output::Pipe),
+        };
         let stderr = tokio::spawn(drain(
             child.stderr.take(),
             stderr_tail.clone(),
+            spawn.secrets.stream(),
             alive.clone(),
         ));
         let waiting = Arc::new(AtomicU64::new(0));
-        let stdin = child
-            .stdin
-            .take()
-            .and_then(|pipe| feed(pipe, spawn.stdin, &waiting));
+        let stdin = match (child.stdin.take(), &terminal) {
+            (Some(pipe), _) => feed(Input::Pipe(pipe), spawn.stdin, &waiting),
+            (None, Some(terminal)) => {
+                feed(Input::Terminal(terminal.clone()), spawn.stdin, &waiting)
+            }
+            (None, None) => None,
+        };
         let stopper = Stopper::new();
         let ended = keep(child, root.clone(), &stopper, spawn.timeout, spawn.grace);
         Running {
@@ -106,6 +125,8 @@ impl Running {
             ),
             grace: spawn.grace,
             stdout,
+            terminal,
+            clean: spawn.secrets.stream(),
             rest: None,
             stderr,
             stderr_tail,
@@ -134,7 +155,18 @@ impl Running {
         self.stopper.clone()
     }
 
-    /// The next piece of standard output, at most 64 KiB, cut anywhere. None at
+    /// While a person works with it, it may be silent for as long as they like.
+    pub fn hold_idle(&mut self, held: bool) {
+        self.idle.hold(held);
+    }
+
+    /// The terminal it runs on.
+    pub fn terminal(&self) -> Option<&Terminal> {
+        self.terminal.as_ref()
+    }
+
+    /// The next piece of standard output, some 64 KiB at most, cut anywhere and
+    /// without [`Spawn::secrets`]. None at
     /// its end: when all writers have closed it, or 500 ms after the child's end
     /// if something it left behind holds it. What the child itself wrote comes
     /// whole, however late it is asked for.
@@ -143,6 +175,18 @@ impl Running {
     /// limit is counted here and in [`Self::finish`], so that a slow reader
     /// isn't taken for a silent child. Safe to cancel.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let piece = match self.next_raw().await {
+                Some(piece) => self.clean.push(piece),
+                None => return Some(self.clean.finish()).filter(|rest| !rest.is_empty()),
+            };
+            if !piece.is_empty() {
+                return Some(piece);
+            }
+        }
+    }
+
+    async fn next_raw(&mut self) -> Option<Vec<u8>> {
         let mut piece = Vec::with_capacity(PIECE);
         loop {
             let end = *self.ended.borrow();
@@ -155,7 +199,7 @@ impl Running {
             let idle = self.idle.deadline().filter(|_| end.is_none());
             tokio::select! {
                 biased;
-                read = stdout.read_buf(&mut piece) => match read {
+                read = stdout.read(&mut piece) => match read {
                     Ok(count) if count > 0 => {
                         self.alive.sign();
                         return Some(piece);
@@ -184,7 +228,7 @@ impl Running {
         let read = match *rest {
             // There must be room to read into.
             0 => Ok(0),
-            _ => rustix::io::read(stdout, rustix::buffer::spare_capacity(&mut piece)),
+            _ => stdout.read_now(&mut piece),
         };
         match read {
             Ok(count) if count > 0 => {
@@ -291,21 +335,22 @@ impl Drop for Running {
 }
 
 /// Reads standard error to its end, so that the child never waits for it.
-async fn drain(pipe: Option<ChildStderr>, tail: Arc<Mutex<Tail>>, alive: Alive) {
+async fn drain(pipe: Option<ChildStderr>, tail: Arc<Mutex<Tail>>, mut clean: Stream, alive: Alive) {
     let Some(mut pipe) = pipe else { return };
     let mut piece = Vec::with_capacity(PIECE);
     while matches!(pipe.read_buf(&mut piece).await, Ok(count) if count > 0) {
         alive.sign();
-        tail.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(&piece);
-        piece.clear();
+        let told = clean.push(std::mem::replace(&mut piece, Vec::with_capacity(PIECE)));
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.push(&told);
     }
+    let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+    tail.push(&clean.finish());
 }
 
 /// Writes to standard input in a task of its own.
 fn feed(
-    mut pipe: ChildStdin,
+    mut pipe: Input,
     stdin: Stdin,
     waiting: &Arc<AtomicU64>,
 ) -> Option<mpsc::UnboundedSender<Vec<u8>>> {
@@ -328,6 +373,7 @@ fn feed(
             }
             waiting.fetch_sub(bytes.len() as u64, Ordering::Relaxed);
         }
+        pipe.close().await;
     });
     sender
 }

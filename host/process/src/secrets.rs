@@ -87,6 +87,11 @@ impl Secrets {
         })
     }
 
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Without them.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.bytes(text.as_bytes()) {

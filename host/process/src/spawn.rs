@@ -12,7 +12,9 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
+use crate::pty::{Pty, WindowSize};
 use crate::running::Running;
+use crate::secrets::Secrets;
 use crate::tree::{self, Root};
 
 /// Time between SIGTERM and SIGKILL if nothing else is said.
@@ -37,6 +39,11 @@ pub struct Spawn {
     pub cwd: PathBuf,
     /// The complete environment; nothing else is inherited. See [`crate::environment`].
     pub env: Vec<(OsString, OsString)>,
+    /// A terminal of its own. Standard output and error are that terminal then,
+    /// one stream; so is standard input, unless it is [`Stdin::Bytes`].
+    pub terminal: Option<WindowSize>,
+    /// Taken out of its output.
+    pub secrets: Secrets,
     /// What it reads. Never this process's own standard input.
     pub stdin: Stdin,
     /// From start to end.
@@ -58,6 +65,8 @@ impl Spawn {
             args: Vec::new(),
             cwd: cwd.into(),
             env: Vec::new(),
+            terminal: None,
+            secrets: Secrets::default(),
             stdin: Stdin::Empty,
             timeout: None,
             idle_timeout: None,
@@ -144,8 +153,16 @@ pub(crate) fn start_with_tail(spawn: Spawn, tail: usize) -> Result<Running, Spaw
     let runtime =
         Handle::try_current().map_err(|_| other("there is no tokio runtime here".into()))?;
     let (reply, answer) = mpsc::sync_channel(1);
+    let inside = runtime.enter();
+    let pty = spawn
+        .terminal
+        .map(Pty::open)
+        .transpose()
+        .map_err(|e| other(format!("there is no terminal for it: {e}")))?;
+    drop(inside);
     let order = Order {
-        command: command(&spawn),
+        command: command(&spawn, pty.as_ref()).map_err(|e| other(e.to_string()))?,
+        terminal: pty.is_some(),
         runtime,
         reply,
     };
@@ -154,13 +171,13 @@ pub(crate) fn start_with_tail(spawn: Spawn, tail: usize) -> Result<Running, Spaw
         .send(order)
         .map_err(|_| other("the thread that starts children has ended".into()))?;
     match answer.recv() {
-        Ok(Ok((child, root))) => Ok(Running::new(child, root, spawn, tail)),
+        Ok(Ok((child, root))) => Ok(Running::new(child, root, spawn, pty.map(Pty::host), tail)),
         Ok(Err(error)) => Err(explain(&spawn, error)),
         Err(_) => Err(other("the thread that starts children has ended".into())),
     }
 }
 
-fn command(spawn: &Spawn) -> std::process::Command {
+fn command(spawn: &Spawn, pty: Option<&Pty>) -> io::Result<std::process::Command> {
     let mut command = std::process::Command::new(&spawn.program);
     let stdin = if matches!(spawn.stdin, Stdin::Empty) {
         Stdio::null()
@@ -175,11 +192,18 @@ fn command(spawn: &Spawn) -> std::process::Command {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    command
+    if let Some(pty) = pty {
+        command.stdout(pty.child()?).stderr(pty.child()?);
+        if !matches!(spawn.stdin, Stdin::Bytes(_)) {
+            command.stdin(pty.child()?);
+        }
+    }
+    Ok(command)
 }
 
 struct Order {
     command: std::process::Command,
+    terminal: bool,
     runtime: Handle,
     reply: mpsc::SyncSender<io::Result<(Child, Root)>>,
 }
@@ -197,7 +221,11 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
                 .spawn(move || {
                     tree::adopt_orphans();
                     for order in inbox {
-                        let _ = order.reply.send(carry_out(order.command, &order.runtime));
+                        let _ = order.reply.send(carry_out(
+                            order.command,
+                            order.terminal,
+                            &order.runtime,
+                        ));
                     }
                 })
                 .ok()
@@ -206,12 +234,16 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
         .as_ref()
 }
 
-fn carry_out(mut command: std::process::Command, runtime: &Handle) -> io::Result<(Child, Root)> {
+fn carry_out(
+    mut command: std::process::Command,
+    terminal: bool,
+    runtime: &Handle,
+) -> io::Result<(Child, Root)> {
     let _inside = runtime.enter();
     keep_exit_codes();
     tree::Root::register(|marker, mark| {
         command.env(MARKER, marker);
-        own_session(&mut command, mark);
+        own_session(&mut command, mark, terminal);
         let mut command = Command::from(command);
         let mut tries = 0;
         loop {
@@ -244,14 +276,17 @@ fn keep_exit_codes() {
 }
 
 /// Makes the child the leader of a session of its own, without a controlling
-/// terminal, and (on Linux) has it killed when this process dies.
-fn own_session(command: &mut std::process::Command, mark: Option<u64>) {
+/// terminal or with the one that is its standard output, and (on Linux) has it killed when this process dies.
+fn own_session(command: &mut std::process::Command, mark: Option<u64>, terminal: bool) {
     #[cfg(target_os = "linux")]
     let host = rustix::process::getpid();
     #[cfg(not(target_os = "linux"))]
     let _ = mark;
     let before_exec = move || {
         rustix::process::setsid()?;
+        if terminal {
+            rustix::process::ioctl_tiocsctty(rustix::stdio::stdout())?;
+        }
         #[cfg(target_os = "linux")]
         {
             mark.into_iter().for_each(crate::mark::bear);
@@ -265,8 +300,8 @@ fn own_session(command: &mut std::process::Command, mark: Option<u64>) {
         Ok(())
     };
     // SAFETY: the closure runs between fork and exec, where only
-    // async-signal-safe calls are allowed. It makes the four system calls
-    // setsid, prlimit, prctl and getppid directly, builds its error from a number, and
+    // async-signal-safe calls are allowed. It makes the five system calls
+    // setsid, ioctl, prlimit, prctl and getppid directly, builds its error from a number, and
     // neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {

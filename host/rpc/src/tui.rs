@@ -1,15 +1,20 @@
 //! The methods of the TUI protocol: `get_status`, `stop`, `pause`, `resume`,
-//! `checkpoint`, `inject_prompt`, `subscribe`, `unsubscribe`.
+//! `checkpoint`, `inject_prompt`, `set_interactive_mode`, `write_pty`, `subscribe`,
+//! `unsubscribe`.
 //!
 //! `pause` and `resume` are additions; so are `stop`'s `force`, `checkpoint`'s
-//! `pause` and `subscribe`'s `since`. The methods for a pseudo-terminal come with it.
+//! `pause` and `subscribe`'s `since`. While the interactive mode is on, the agent
+//! may be silent, one that starts runs on a terminal, and the run rests after the
+//! iteration.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use ralph_engine::state::Stop;
+use ralph_runner::console::{PIECE_MAX, Typed};
 use ralph_runner::steer::Refused;
 use ralph_runner::{Control, Desk};
 use serde::{Deserialize, Serialize};
@@ -29,6 +34,8 @@ pub struct Tui {
     task: String,
     root: PathBuf,
     started: String,
+    /// The run is to rest because the interactive mode is on, and for no other reason.
+    rests: AtomicBool,
 }
 
 /// A run's socket, open.
@@ -65,6 +72,7 @@ impl Taken {
             feed: feed.clone(),
             task: socket::task_name(root),
             root: root.to_owned(),
+            rests: AtomicBool::new(false),
         };
         let tui: Arc<dyn Offer> = Arc::new(tui);
         let offers = Box::new(move || tui.clone());
@@ -108,6 +116,16 @@ struct InjectParams {
 }
 
 #[derive(Deserialize)]
+struct InteractiveParams {
+    enabled: bool,
+}
+
+#[derive(Deserialize)]
+struct WriteParams {
+    data: String,
+}
+
+#[derive(Deserialize)]
 struct SubscribeParams {
     events: Vec<String>,
     #[serde(default)]
@@ -123,11 +141,12 @@ impl Tui {
     fn status(&self) -> Value {
         let now = self.desk.now();
         let (recent, sequence) = self.feed.recent();
+        let interactive = self.control.console().interactive();
         let mut status = json!({
             "task_name": self.task,
             "task_dir": self.root,
-            "interactive_mode": false,
-            "mode_indicator": "autonomous",
+            "interactive_mode": interactive,
+            "mode_indicator": if interactive { "interactive" } else { "autonomous" },
             "started_at": self.started,
             "updated_at": now.updated_at,
             "recent_output": recent,
@@ -159,6 +178,37 @@ impl Tui {
             Ok(Err(e)) => Err(refused(&e)),
             Err(_) => Err(RpcError::new(INTERNAL_ERROR, "Internal error")),
         }
+    }
+
+    async fn set_interactive(&self, on: bool) -> Result<Value, RpcError> {
+        let console = self.control.console();
+        if on {
+            // Whoever paused it before means it beyond this mode.
+            if self.at_the_desk(Desk::pause).await? {
+                self.rests.store(true, Ordering::Relaxed);
+            }
+            console.set_interactive(true);
+        } else {
+            console.set_interactive(false);
+            if self.rests.swap(false, Ordering::Relaxed) {
+                self.at_the_desk(Desk::resume).await?;
+            }
+        }
+        Ok(json!({ "interactive_mode": on }))
+    }
+
+    fn write(&self, data: &str) -> Result<Value, RpcError> {
+        if data.len() > PIECE_MAX {
+            let message = format!(
+                "Invalid params: `data` has {} bytes; {PIECE_MAX} are the most",
+                data.len()
+            );
+            return Err(RpcError::new(INVALID_PARAMS, message));
+        }
+        Ok(match self.control.console().type_in(data.as_bytes()) {
+            Typed::Forwarded => json!({ "status": "forwarded" }),
+            Typed::Ignored(reason) => json!({ "status": "ignored", "reason": reason }),
+        })
     }
 
     fn events(params: SubscribeParams) -> Result<(Vec<String>, Option<u64>), RpcError> {
@@ -232,6 +282,14 @@ impl Service for Tui {
                 let InjectParams { prompt } = params.read()?;
                 let prompt = self.at_the_desk(move |d| d.inject(&prompt)).await?;
                 Ok(json!({ "status": "prompt_injected", "prompt": prompt }))
+            }
+            "set_interactive_mode" => {
+                let InteractiveParams { enabled } = params.read()?;
+                self.set_interactive(enabled).await
+            }
+            "write_pty" => {
+                let WriteParams { data } = params.read()?;
+                self.write(&data)
             }
             "subscribe" => {
                 let (names, since) = Tui::events(params.read()?)?;

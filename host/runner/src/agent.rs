@@ -10,6 +10,8 @@ use ralph_process::{EndedBy, Running, Spawn, Stdin};
 use ralph_workspace::Workspace;
 
 use crate::bus::Bus;
+use crate::collect::collect;
+use crate::console::Seat;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::journal::Syncing;
@@ -21,10 +23,6 @@ use crate::services::CallServices;
 
 /// Of a final text this much is kept, at its end, where claims stand.
 const FINAL_MAX: usize = 64 * 1024;
-/// A file that a driver wants collected is read to this size.
-const COLLECT_MAX: u64 = 1 << 20;
-/// A driver may want this many files.
-const COLLECT_FILES: usize = 16;
 
 /// Environment variables that belong to the agents we know.
 const OWN_ENV: [(&str, &[&str]); 3] = [
@@ -175,21 +173,25 @@ async fn driver(
     )
     .map_err(|e| Error::io("prompt.md in the scratch directory", e))?;
     let launch = plugin.prepare(ctx, &call.it, call.prompt).await?;
+    let work = call.it.role == Role::Work;
     let mut session = match plugin.session(ctx, &call.it).await {
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
     announced.wait().await?;
-    let mut running = ralph_process::start(spawn(call, &launch)).map_err(|e| {
+    let mut seat = Seat::new(call.stopping.console(), launch.pty, work);
+    let mut running = ralph_process::start(spawn(call, &launch, &seat)).map_err(|e| {
         Error::Usage(format!(
             "agent `{}` could not be started: {e}",
             call.agent.name
         ))
     })?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
+    seat.sit(running.terminal());
     let mut log = RawLog::open(call.ws, call.log, call.log_size)?;
     let given = Given::of(ctx, &call.it, plugin.digest());
     let mut tape = AgentTape::new(given, &launch, call.log, log.from());
+    tape.terminal = seat.size().map(|s| (s.rows, s.columns));
     let mut usage = Usage::default();
     let fed = feed(
         call,
@@ -198,9 +200,11 @@ async fn driver(
         &mut log,
         &mut usage,
         &mut tape,
+        &mut seat,
     )
     .await;
     let finished = running.finish().await;
+    drop(seat);
     drop(remembered);
     log.end(&finished.stderr_tail);
     if let Err(e) = fed {
@@ -259,10 +263,14 @@ async fn feed(
     log: &mut RawLog,
     usage: &mut Usage,
     tape: &mut AgentTape,
+    seat: &mut Seat,
 ) -> Result<(), PluginError> {
     let stopper = running.stopper();
     let mut stopped = false;
-    loop {
+    let mut ended = false;
+    while !ended {
+        let held = seat.held();
+        running.hold_idle(held);
         let chunk = tokio::select! {
             chunk = running.next() => chunk,
             () = call.stopping.force(), if !stopped => {
@@ -270,11 +278,23 @@ async fn feed(
                 stopped = true;
                 continue;
             }
+            () = seat.changes(held) => continue,
         };
-        let Some(chunk) = chunk else { return Ok(()) };
-        log.write(&chunk);
-        tape.chunk(chunk.len(), log.is_whole());
-        let reaction = match session.feed(&chunk).await {
+        let text = match chunk {
+            Some(chunk) => {
+                log.write(&chunk);
+                tape.chunk(chunk.len(), log.is_whole());
+                seat.text(chunk)
+            }
+            None => {
+                ended = true;
+                seat.rest()
+            }
+        };
+        if text.is_empty() {
+            continue;
+        }
+        let reaction = match session.feed(&text).await {
             Ok(reaction) => reaction,
             Err(e) => {
                 stopper.stop();
@@ -295,6 +315,7 @@ async fn feed(
             running.close_stdin();
         }
     }
+    Ok(())
 }
 
 fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
@@ -307,7 +328,7 @@ fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
     });
 }
 
-fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
+fn spawn(call: &AgentCall<'_>, launch: &Launch, seat: &Seat) -> Spawn {
     let mut names = call.agent.agent.env.clone();
     for (plugin, own) in OWN_ENV {
         if call.agent.bound.plugin.name() == plugin {
@@ -319,7 +340,10 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
         env.retain(|(n, _)| n.as_os_str() != name.as_str());
         env.push((name.into(), value.into()));
     }
-    let some = |d: Duration| Some(d).filter(|d| !d.is_zero());
+    if seat.size().is_some() && !env.iter().any(|(name, _)| name == "TERM") {
+        env.push(("TERM".into(), "xterm-256color".into()));
+    }
+    let some = |d: Duration| Some(d).filter(|d| !d.is_zero() && !seat.attended());
     Spawn {
         program: if launch.program.contains('/') {
             call.ws.root().join(&launch.program).into_os_string()
@@ -337,6 +361,8 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
         timeout: some(call.agent.agent.timeout.get()),
         idle_timeout: some(call.agent.agent.idle_timeout.get()),
         startup_timeout: some(call.agent.agent.startup_timeout.get()),
+        secrets: ralph_process::secrets().clone(),
+        terminal: seat.size(),
         grace: Duration::from_secs(2),
     }
 }
@@ -348,29 +374,6 @@ fn timed_out(key: &str, limit: Duration) -> AgentOutcome {
             limit.as_secs()
         ),
     }
-}
-
-/// Files by plain name only: a driver can't make the host read elsewhere.
-fn collect(scratch: &str, names: &[String]) -> Vec<(String, Vec<u8>)> {
-    use std::io::Read;
-    let Ok(dir) = cap_std::fs::Dir::open_ambient_dir(scratch, cap_std::ambient_authority()) else {
-        return Vec::new();
-    };
-    let plain = |n: &&String| !n.contains('/') && !n.is_empty() && *n != "..";
-    names
-        .iter()
-        .filter(plain)
-        .take(COLLECT_FILES)
-        .filter_map(|name| {
-            let mut bytes = Vec::new();
-            let file = dir.open(name).ok()?;
-            file.metadata()
-                .ok()
-                .filter(cap_std::fs::Metadata::is_file)?;
-            file.take(COLLECT_MAX).read_to_end(&mut bytes).ok()?;
-            Some((name.clone(), bytes))
-        })
-        .collect()
 }
 
 /// Was it done on the worker's behalf?

@@ -12,6 +12,7 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::journal::Syncing;
+use crate::redact;
 use crate::registry::{Bound, BoundAgent};
 use crate::replay::tape::{self, Given, JudgeTape};
 use crate::services::CallServices;
@@ -68,7 +69,7 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
     let mut usage = Usage::default();
     for turn in 1..=2 {
         let prompt = match q.judge.plugin.judge_prompt(&ctx, &q.it, &q.evidence).await {
-            Ok(prompt) => prompt,
+            Ok(prompt) => redact::text(prompt),
             Err(
                 e @ PluginError::Refused {
                     kind: RefusalKind::InvalidConfig,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ralph_engine::event::Event;
 
+use crate::redact;
+
 /// Takes events as they happen, on whatever thread they happen on.
 pub trait View: Send + Sync {
     /// One event.
@@ -34,6 +36,7 @@ impl Bus {
 
     /// Shows a person something that changes nothing.
     pub fn notice(&self, text: impl Into<String>) {
-        self.send(&Event::Notice { text: text.into() });
+        let text = redact::text(text.into());
+        self.send(&Event::Notice { text });
     }
 }

@@ -16,6 +16,7 @@ use crate::ask::{self, Answer, Question};
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::redact;
 use crate::registry::BoundGate;
 use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
 use crate::run::Loop;
@@ -135,7 +136,7 @@ impl Loop {
             Some(AgentOutcome::Finished { text }) => text.clone(),
             _ => String::new(),
         };
-        let evidence = Evidence {
+        let evidence = redact::clean(Evidence {
             diff: self
                 .s
                 .git
@@ -145,7 +146,7 @@ impl Loop {
             gates: c.gates.clone(),
             final_text,
             complaint: None,
-        };
+        });
         let answer = ask::ask(Question {
             judge: &asker.judge,
             agent: &asker.agent,
@@ -329,7 +330,9 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                 };
             if let (Some(access), Ok(asked)) = (&call.services.gate, call.services.asked.lock()) {
                 kept.answered &= asked.runs.len() + asked.diffs.len() < ASKED_MAX;
-                kept.asked = asked.clone();
+                let (asked, redacted) = redact::noting(asked.clone());
+                kept.asked = asked;
+                kept.sees.extend(redacted.then(|| "a secret".to_owned()));
                 if let Some(path) = &call.tape {
                     tape::save(&access.ws, path, &kept);
                 }

@@ -3,23 +3,37 @@
 use ralph_engine::state::Stop;
 use tokio::sync::watch;
 
+use crate::console::Console;
+
 /// The asking side.
 #[derive(Clone)]
 pub struct Control {
     tx: watch::Sender<Option<Stop>>,
+    console: Console,
 }
 
 /// The listening side.
 #[derive(Clone)]
 pub struct Stopping {
     rx: watch::Receiver<Option<Stop>>,
+    console: Console,
 }
 
 impl Control {
     /// A pair of both sides.
     pub fn new() -> (Control, Stopping) {
         let (tx, rx) = watch::channel(None);
-        (Control { tx }, Stopping { rx })
+        let console = Console::default();
+        let listening = Stopping {
+            rx,
+            console: console.clone(),
+        };
+        (Control { tx, console }, listening)
+    }
+
+    /// Where a person works with the agents of the run.
+    pub fn console(&self) -> &Console {
+        &self.console
     }
 
     /// Asks. A weaker wish never takes back a stronger one.
@@ -29,6 +43,11 @@ impl Control {
 }
 
 impl Stopping {
+    /// See [`Control::console`].
+    pub fn console(&self) -> &Console {
+        &self.console
+    }
+
     /// What is wished.
     pub fn asked(&self) -> Option<Stop> {
         *self.rx.borrow()

@@ -10,6 +10,7 @@ use crate::agent;
 use crate::audit::files;
 use crate::error::Error;
 use crate::journal::{Line, Syncing};
+use crate::redact;
 use crate::run::Loop;
 use crate::steer::Book;
 
@@ -21,6 +22,7 @@ impl Loop {
 
     /// Several at once, which stand in the journal one behind the other.
     pub(crate) fn record_all(&mut self, facts: Vec<Fact>) -> Result<(), Error> {
+        let facts = redact::facts(facts);
         let desk = self.desk.clone();
         let mut book = desk.book();
         self.fold(book.take_noted())?;
@@ -39,7 +41,7 @@ impl Loop {
             self.fold(noted)?;
             return Ok(false);
         }
-        let facts = vec![fact];
+        let facts = redact::facts(vec![fact]);
         self.append(&mut book, &facts)?;
         drop(book);
         self.tell(facts);

@@ -5,6 +5,7 @@
 //! - [`sources`]: where tasks come from
 //! - [`journal`], [`records`], [`names`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
+//! - [`console`], `screen`: agents on a terminal, and a person's way to it; `redact`: nothing of it holds a secret
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
 //! - [`preview`]: what a run would do
 //! - [`tasks`]: what a person does with tasks beside a run
@@ -17,6 +18,8 @@ pub mod bus;
 mod checks;
 mod choice;
 pub mod clock;
+mod collect;
+pub mod console;
 pub mod control;
 mod deciding;
 pub mod error;
@@ -32,10 +35,12 @@ pub mod preview;
 pub mod project;
 mod rawlog;
 pub mod records;
+mod redact;
 pub mod registry;
 pub mod replay;
 mod resets;
 pub mod run;
+mod screen;
 mod services;
 pub mod setup;
 pub mod sources;

@@ -16,6 +16,7 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::leftover;
 use crate::rawlog::RawLog;
+use crate::redact;
 use crate::replay::tape::{Asked, Ran};
 
 /// Each stream of a program that a plugin runs is kept to this many bytes, at its end.
@@ -116,7 +117,7 @@ impl CallServices {
 #[async_trait]
 impl Services for CallServices {
     fn log(&self, plugin: &str, level: Level, message: &str) {
-        let message = ralph_engine::text::strip_escapes(message);
+        let message = redact::text(ralph_engine::text::strip_escapes(message));
         match level {
             Level::Trace => tracing::trace!(plugin, "{message}"),
             Level::Debug => tracing::debug!(plugin, "{message}"),
@@ -127,6 +128,7 @@ impl Services for CallServices {
     }
 
     fn event(&self, event: AgentEvent) {
+        let event = redact::clean(event);
         if let AgentEvent::Usage(usage) = &event
             && let Ok(mut sum) = self.usage.lock()
         {
@@ -204,6 +206,8 @@ impl Services for CallServices {
             timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
             idle_timeout: None,
             startup_timeout: None,
+            secrets: ralph_process::secrets().clone(),
+            terminal: None,
             grace: Duration::from_secs(2),
         };
         let mut remembered = None;

@@ -20,6 +20,7 @@ use crate::control::Control;
 use crate::error::Error;
 use crate::journal::{Checkpoint, Journal, Line};
 use crate::records;
+use crate::redact;
 
 /// One injected text may have this many bytes.
 pub const INJECT_MAX: usize = 16 * 1024;
@@ -237,7 +238,7 @@ impl Desk {
     /// # Errors
     /// As [`Desk::pause`], and when the text is blank, too long, or too many wait.
     pub fn inject(&self, text: &str) -> Result<String, Refused> {
-        let text = text.trim().to_owned();
+        let text = redact::text(text.trim().to_owned());
         if text.is_empty() {
             return Err(Refused::Bad("the prompt is blank".into()));
         }

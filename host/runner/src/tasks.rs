@@ -206,6 +206,7 @@ impl Edit {
     }
 
     fn record(&mut self, facts: Vec<Fact>) -> Result<(), Error> {
+        let facts = crate::redact::facts(facts);
         for fact in &facts {
             self.state
                 .apply(fact)

@@ -12,6 +12,7 @@ use ralph_workspace::sha256_hex;
 use crate::error::Error;
 use crate::project::Project;
 use crate::records;
+use crate::redact;
 use crate::run::Loop;
 use crate::services::CallServices;
 
@@ -92,14 +93,14 @@ impl Loop {
     pub(crate) fn whole_prompt(&self, c: &Current) -> Result<String, Error> {
         let prompt = self.prompt(c)?;
         if self.state.injected.is_empty() {
-            return Ok(prompt);
+            return Ok(redact::text(prompt));
         }
         let mut text = String::from("## A person says, just now\n\n");
         for said in &self.state.injected {
             text.push_str(said);
             text.push_str("\n\n");
         }
-        Ok(text + &prompt)
+        Ok(redact::text(text + &prompt))
     }
 
     /// The prompt, its canonical form's name and its hash in that form.

@@ -36,13 +36,13 @@ fn socket(p: &Project) -> PathBuf {
 }
 
 /// A client that speaks the protocol by hand.
-struct Client {
+pub struct Client {
     lines: BufReader<UnixStream>,
     asked: u64,
 }
 
 impl Client {
-    fn of(p: &Project) -> Client {
+    pub fn of(p: &Project) -> Client {
         let stream = UnixStream::connect(socket(p)).unwrap();
         stream.set_read_timeout(Some(LIMIT)).unwrap();
         Client {
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = self.asked;
         let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -77,7 +77,7 @@ impl Client {
     }
 
     /// Reads events until one of the run's state says so.
-    fn wait_for(&mut self, key: &str, want: &Value) -> Value {
+    pub fn wait_for(&mut self, key: &str, want: &Value) -> Value {
         loop {
             let said = self.line().unwrap_or_else(|| panic!("no {key} {want}"));
             if said["params"]["data"].get(key) == Some(want) {

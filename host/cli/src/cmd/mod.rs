@@ -6,6 +6,7 @@ pub mod check;
 pub mod doctor;
 pub mod explain;
 pub mod init;
+pub mod interactive;
 pub mod listen;
 pub mod log;
 pub mod plugin;

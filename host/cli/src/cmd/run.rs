@@ -13,6 +13,7 @@ use ralph_runner::{Control, Error, Project, RunOptions, Setup, Stopping, Summary
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::interactive::{self, Person};
 use crate::args::{RunArgs, StepArgs};
 use crate::out::{Out, note};
 use crate::view::{Live, Plain, Queued};
@@ -23,15 +24,36 @@ pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error
     }
     // The configuration of the run's start: an agent may have changed the file since.
     let project = Project::open(dir)?;
-    let (summary, signal) =
-        go(&project, args.step, args.max_iterations, args.parallel, out).await?;
+    if args.interactive {
+        interactive::refuse(out.json)?;
+        if project.config.parallel.workers > 1 {
+            return Err(Error::Usage(
+                "--interactive takes one task at a time; leave it out, or set `workers = 1` in [parallel]".into(),
+            ));
+        }
+    }
+    let how = How {
+        max: args.max_iterations,
+        parallel: args.parallel,
+        interactive: args.interactive,
+    };
+    let (summary, signal) = go(&project, args.step, how, out).await?;
     super::supervise::tell(&project, Some(summary.end.clone()), out.json).await;
     Ok(finish(&summary, signal, summary.end.exit_code(), out))
 }
 
 pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
     let project = Project::open(dir)?;
-    let (summary, signal) = go(&project, args, Some(1), None, out).await?;
+    let (summary, signal) = go(
+        &project,
+        args,
+        How {
+            max: Some(1),
+            ..How::default()
+        },
+        out,
+    )
+    .await?;
     // One iteration is all that was asked for: it is done if its work was accepted.
     let code = match summary.end {
         EndReason::MaxIterations => u8::from(summary.accepted == 0),
@@ -40,11 +62,17 @@ pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Err
     Ok(finish(&summary, signal, code, out))
 }
 
+#[derive(Default)]
+struct How {
+    max: Option<u32>,
+    parallel: Option<u32>,
+    interactive: bool,
+}
+
 async fn go(
     project: &Project,
     args: StepArgs,
-    max: Option<u32>,
-    parallel: Option<u32>,
+    how: How,
     out: &Out,
 ) -> Result<(Summary, Option<i32>), Error> {
     for warning in &project.warnings {
@@ -61,10 +89,10 @@ async fn go(
     }
     let options = RunOptions {
         agent: args.agent,
-        max_iterations: max,
+        max_iterations: how.max,
         task: args.task,
         no_commit: args.no_commit,
-        parallel,
+        parallel: how.parallel,
         mode: args.mode,
     };
     let mut seen = project.clone();
@@ -76,12 +104,21 @@ async fn go(
     if args.trust && !trust.given {
         trust.give(project)?;
     }
-    let view: Arc<dyn View> = if out.json || !Live::fits() {
+    let (control, stopping) = Control::new();
+    let person = match how.interactive {
+        true => Some(Person::new(&control)?),
+        false => None,
+    };
+    let view: Arc<dyn View> = if let Some(person) = &person {
+        person.view.clone()
+    } else if out.json || !Live::fits() {
         Arc::new(Queued::new(Plain::new(out.json)))
     } else {
         Arc::new(Queued::new(Live::new()))
     };
-    let (control, stopping) = Control::new();
+    if let Some(person) = &person {
+        person.attach();
+    }
     let caught = Arc::new(AtomicI32::new(0));
     let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
     let ran = hosted(setup, view, &control, stopping).await;

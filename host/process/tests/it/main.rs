@@ -6,6 +6,7 @@ mod host;
 mod input;
 mod limits;
 mod output;
+mod pty;
 mod start;
 mod tree;
 mod warden;

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use ralph_engine::types::AgentOutcome;
 use ralph_plugins::{Kind, PluginError};
+use ralph_process::WindowSize;
 
 use super::services::Nothing;
 use super::tape::{self, AgentTape};
 use super::{Early, Item, PROMPT_MAX, Player, context, differs, digest, not, same};
 use crate::agent;
+use crate::screen::Screen;
 
 impl Player<'_> {
     pub(super) async fn agent(&self) -> Item {
@@ -92,10 +94,26 @@ impl Player<'_> {
             .into_std();
         log.seek(SeekFrom::Start(tape.from))
             .map_err(|e| differs(format!("{}: {e}", tape.log)))?;
-        for len in &tape.chunks {
-            let mut chunk = vec![0; *len as usize];
-            log.read_exact(&mut chunk)
-                .map_err(|e| differs(format!("{}: {e}", tape.log)))?;
+        let mut screen = tape
+            .terminal
+            .map(|(rows, columns)| Screen::new(WindowSize { rows, columns }));
+        for len in tape.chunks.iter().map(Some).chain([None]) {
+            let chunk = match (len, &mut screen) {
+                (None, None) => break,
+                (None, Some(screen)) => screen.end(),
+                (Some(len), screen) => {
+                    let mut chunk = vec![0; *len as usize];
+                    log.read_exact(&mut chunk)
+                        .map_err(|e| differs(format!("{}: {e}", tape.log)))?;
+                    match screen {
+                        Some(screen) => screen.draw(&chunk),
+                        None => chunk,
+                    }
+                }
+            };
+            if chunk.is_empty() {
+                continue;
+            }
             let reaction = session.feed(&chunk).await.map_err(broke)?;
             for event in &reaction.events {
                 again.event(event);

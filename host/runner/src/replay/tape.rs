@@ -104,6 +104,9 @@ pub struct AgentTape {
     pub log: String,
     /// The output begins there in the log.
     pub from: u64,
+    /// It came by a terminal of so many lines and columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<(u16, u16)>,
     /// The lengths of the pieces in which it came.
     pub chunks: Vec<u32>,
     /// Is all of it in the log, and every length here?
@@ -169,6 +172,7 @@ impl AgentTape {
             launch: launch_hash(launch),
             log: log.to_owned(),
             from,
+            terminal: None,
             chunks: Vec::new(),
             whole: true,
             events: String::new(),
@@ -353,6 +357,7 @@ pub fn save(ws: &Workspace, path: &str, tape: &impl Serialize) {
     let Ok(bytes) = serde_json::to_vec(tape) else {
         return;
     };
+    let bytes = ralph_process::secrets().bytes(&bytes);
     if bytes.len() > TAPE_MAX {
         tracing::info!("{path} would have {} bytes; not kept", bytes.len());
         return;
