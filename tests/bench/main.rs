@@ -3,7 +3,7 @@
 //!
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
-//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`], [`memory`]: what is measured
+//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`], [`memory`], [`pump`]: what is measured
 
 mod bare;
 mod child;
@@ -12,6 +12,7 @@ mod history;
 mod iteration;
 mod memory;
 mod pick;
+mod pump;
 mod scratch;
 mod start;
 mod stats;
@@ -28,7 +29,7 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, status, pick, start, memory, size
+  GROUP         only these: iteration, gate, status, pick, start, memory, pump, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -36,13 +37,14 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 7] = [
+const GROUPS: [(&str, Group); 8] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
     ("status", start::status),
     ("pick", pick::rows),
     ("start", start::start),
     ("memory", memory::rows),
+    ("pump", pump::rows),
     ("size", start::size),
 ];
 

@@ -3,7 +3,7 @@
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
 //! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `choice`: its parts
 //! - [`sources`]: where tasks come from
-//! - [`journal`], [`records`], [`names`]: what is on disk
+//! - [`journal`], [`records`], [`names`], [`rawlog`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
 //! - [`console`], `screen`: agents on a terminal, and a person's way to it; `redact`: nothing of it holds a secret
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
@@ -33,7 +33,7 @@ pub mod notify;
 mod phases;
 pub mod preview;
 pub mod project;
-mod rawlog;
+pub mod rawlog;
 pub mod records;
 mod redact;
 pub mod registry;
