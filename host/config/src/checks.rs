@@ -86,6 +86,7 @@ impl Checks<'_> {
             self.plugin(name, plugin);
         }
         self.git();
+        self.sandbox();
     }
 
     fn agent(&mut self, name: &str, agent: &Agent) {
@@ -148,6 +149,7 @@ impl Checks<'_> {
         }
         self.positive(&["agents", name, "timeout"], agent.timeout);
         self.env(&["agents", name, "env"], &agent.env, true);
+        self.confine(&["agents", name, "confine"], &agent.confine);
     }
 
     fn gate(&mut self, index: &str, gate: &Gate) {
@@ -204,6 +206,7 @@ impl Checks<'_> {
         }
         self.positive(&["gates", index, "timeout"], gate.timeout);
         self.env(&["gates", index, "env"], &gate.env, true);
+        self.confine(&["gates", index, "confine"], &gate.confine);
     }
 
     fn judge(&mut self, table: &str, judge: &Judge) {

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
+use crate::confine::{Confinement, Ready};
 use crate::running::Running;
 use crate::tree::{self, Root};
 
@@ -45,6 +46,8 @@ pub struct Spawn {
     pub idle_timeout: Option<Duration>,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
+    /// What it gives up before it becomes its program; nothing if there is none.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 impl Spawn {
@@ -60,6 +63,7 @@ impl Spawn {
             timeout: None,
             idle_timeout: None,
             grace: DEFAULT_GRACE,
+            confinement: None,
         }
     }
 }
@@ -143,6 +147,7 @@ pub(crate) fn start_with_tail(spawn: Spawn, tail: usize) -> Result<Running, Spaw
     let (reply, answer) = mpsc::sync_channel(1);
     let order = Order {
         command: command(&spawn),
+        confinement: spawn.confinement.clone().map(Ready::new),
         runtime,
         reply,
     };
@@ -177,6 +182,7 @@ fn command(spawn: &Spawn) -> std::process::Command {
 
 struct Order {
     command: std::process::Command,
+    confinement: Option<Ready>,
     runtime: Handle,
     reply: mpsc::SyncSender<io::Result<(Child, Root)>>,
 }
@@ -194,7 +200,11 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
                 .spawn(move || {
                     tree::adopt_orphans();
                     for order in inbox {
-                        let _ = order.reply.send(carry_out(order.command, &order.runtime));
+                        let _ = order.reply.send(carry_out(
+                            order.command,
+                            order.confinement,
+                            &order.runtime,
+                        ));
                     }
                 })
                 .ok()
@@ -203,12 +213,16 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
         .as_ref()
 }
 
-fn carry_out(mut command: std::process::Command, runtime: &Handle) -> io::Result<(Child, Root)> {
+fn carry_out(
+    mut command: std::process::Command,
+    confinement: Option<Ready>,
+    runtime: &Handle,
+) -> io::Result<(Child, Root)> {
     let _inside = runtime.enter();
     keep_exit_codes();
     tree::Root::register(|marker| {
         command.env(MARKER, marker);
-        own_session(&mut command);
+        before_exec(&mut command, confinement);
         let mut command = Command::from(command);
         let mut tries = 0;
         loop {
@@ -241,8 +255,8 @@ fn keep_exit_codes() {
 }
 
 /// Makes the child the leader of a session of its own, without a controlling
-/// terminal, and (on Linux) has it killed when this process dies.
-fn own_session(command: &mut std::process::Command) {
+/// terminal, has it (on Linux) killed when this process dies, and confined.
+fn before_exec(command: &mut std::process::Command, confinement: Option<Ready>) {
     #[cfg(target_os = "linux")]
     let host = rustix::process::getpid();
     let before_exec = move || {
@@ -256,12 +270,12 @@ fn own_session(command: &mut std::process::Command) {
                 return Err(io::Error::from(rustix::io::Errno::SRCH));
             }
         }
-        Ok(())
+        confinement.as_ref().map_or(Ok(()), Ready::enter)
     };
     // SAFETY: the closure runs between fork and exec, where only
-    // async-signal-safe calls are allowed. It makes the three system calls
-    // setsid, prctl and getppid directly, builds its error from a number, and
-    // neither allocates nor takes a lock.
+    // async-signal-safe calls are allowed. It makes the system calls setsid,
+    // prctl and getppid and those of `Ready::enter` directly, builds its error
+    // from a number, and neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(before_exec);

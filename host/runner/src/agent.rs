@@ -334,6 +334,7 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
         timeout: some(call.agent.agent.timeout.get()),
         idle_timeout: some(call.agent.agent.idle_timeout.get()),
         grace: Duration::from_secs(2),
+        confinement: None,
     }
 }
 

@@ -204,6 +204,7 @@ impl Services for CallServices {
             timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
             idle_timeout: None,
             grace: Duration::from_secs(2),
+            confinement: None,
         };
         let mut remembered = None;
         let started =
