@@ -69,7 +69,11 @@ impl Default for OsSandbox {
             ".zprofile",
             ".gitconfig",
             ".mcp.json",
-            ".claude",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".claude/commands",
+            ".claude/agents",
+            ".claude/hooks",
             ".codex",
         ];
         OsSandbox {

@@ -323,7 +323,10 @@ fn explain(spawn: &Spawn, error: io::Error) -> SpawnError {
             } else if kind == io::ErrorKind::NotFound {
                 "the interpreter its first line names is not there".into()
             } else if kind == io::ErrorKind::PermissionDenied {
-                "permission denied; chmod +x may be missing".into()
+                match spawn.confinement {
+                    None => "permission denied; chmod +x may be missing".into(),
+                    Some(_) => "permission denied; chmod +x may be missing, or the sandbox keeps it from being read (`read` in [sandbox])".into(),
+                }
             } else {
                 error.to_string()
             };

@@ -12,6 +12,7 @@ use ralph_workspace::Workspace;
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::holding;
 use crate::journal::Syncing;
 use crate::leftover;
 use crate::rawlog::RawLog;
@@ -80,6 +81,8 @@ pub(crate) struct AgentDone {
     pub usage: Usage,
     /// Exit code of the native program.
     pub code: Option<i32>,
+    /// What held it, for records.
+    pub sandbox: Option<serde_json::Value>,
     /// How long it took.
     pub millis: u64,
 }
@@ -148,6 +151,7 @@ async fn component(
         outcome,
         usage,
         code: None,
+        sandbox: None,
         millis: 0,
     })
 }
@@ -165,6 +169,7 @@ async fn driver(
         },
         usage: Usage::default(),
         code: None,
+        sandbox: None,
         millis: 0,
     };
     std::fs::write(
@@ -178,12 +183,21 @@ async fn driver(
         Err(e) => return Ok(failed(e)),
     };
     announced.wait().await?;
-    let mut running = ralph_process::start(spawn(call, &launch)).map_err(|e| {
+    let refused = |e: &dyn std::fmt::Display| {
         Error::Usage(format!(
             "agent `{}` could not be started: {e}",
             call.agent.name
         ))
-    })?;
+    };
+    let mut spawn = spawn(call, &launch);
+    let scratch = std::path::Path::new(&call.it.scratch);
+    let hold = &call.agent.hold;
+    let mut confined = hold
+        .confine(call.ws, Some(scratch), &mut spawn)
+        .await
+        .map_err(|e| refused(&e))?;
+    let mut running = ralph_process::start(spawn).map_err(|e| refused(&e))?;
+    confined.started().map_err(|e| refused(&e))?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
     let mut log = RawLog::open(call.ws, call.log)?;
     let given = Given::of(ctx, &call.it, plugin.digest());
@@ -200,11 +214,13 @@ async fn driver(
     .await;
     let finished = running.finish().await;
     drop(remembered);
+    let sandbox = holding::record(&confined);
     log.end(&finished.stderr_tail);
     if let Err(e) = fed {
         return Ok(AgentDone {
             usage,
             code: finished.code,
+            sandbox,
             ..failed(e)
         });
     }
@@ -245,6 +261,7 @@ async fn driver(
         outcome,
         usage,
         code: finished.code,
+        sandbox,
         millis: 0,
     })
 }

@@ -84,7 +84,7 @@ pub(crate) fn arguments(
             .filter(inside)
             .for_each(|path| args.bind(word, &path));
     }
-    args.seal(place, grants);
+    args.seal(grants);
     args.words(&["--chdir"]);
     args.path(cwd);
     for filter in filters {
@@ -145,14 +145,14 @@ impl Args {
 
     /// A directory with something sealed in it is a mount itself: else it could be
     /// renamed, and another put in its place.
-    fn seal(&mut self, place: &Place, grants: &Grants) {
+    fn seal(&mut self, grants: &Grants) {
         let writable = |path: &Path| grants.write_trees.iter().any(|w| path.starts_with(w));
         let sealed: Vec<&PathBuf> = grants.sealed.iter().filter(|p| writable(p)).collect();
-        let root = std::fs::canonicalize(&place.root).unwrap_or_else(|_| place.root.clone());
+        let mount = |path: &Path| grants.write_trees.iter().any(|w| w == path);
         let mut around: Vec<&Path> = sealed
             .iter()
             .flat_map(|p| p.ancestors().skip(1))
-            .filter(|p| p.starts_with(&root) && *p != root)
+            .filter(|p| writable(p) && !mount(p))
             .collect();
         around.sort();
         around.dedup();

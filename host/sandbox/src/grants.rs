@@ -108,9 +108,9 @@ impl Grants {
         let mut git_apart = false;
         if policy.profile == Profile::WorkspaceWrite {
             write_trees.extend(real([&place.root]));
-            write_trees.extend(real(&place.tmp));
-            write_trees.extend(real(["/tmp", "/var/tmp", "/dev/shm"].map(Path::new)));
+            write_trees.extend(temporary(place));
             write_trees.extend(real(CACHES.iter().map(|name| place.home.join(name))));
+            write_trees.extend(real(&place.caches));
             if let Some((own, common)) = &place.git {
                 git_apart = own != common;
                 write_trees.extend(real([own]));
@@ -126,7 +126,14 @@ impl Grants {
         // The devices are handed out one by one.
         let mut unread = hidden.clone();
         unread.push(PathBuf::from("/dev"));
-        unwritten.extend(real(&place.own));
+        // A directory for temporary files is no use if nothing new can be put into it,
+        // and nobody keeps there what is to last.
+        let passing = temporary(place);
+        let own = real(&place.own);
+        unwritten.extend(
+            own.into_iter()
+                .filter(|o| !passing.iter().any(|t| o.starts_with(t))),
+        );
         Grants {
             read: spread_all(&read_trees, &unread),
             write: spread_all(&write_trees, &unwritten),
@@ -137,6 +144,11 @@ impl Grants {
             git_apart,
         }
     }
+}
+
+fn temporary(place: &Place) -> Vec<PathBuf> {
+    let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(Path::new);
+    real(usual.into_iter().chain(place.tmp.as_deref()))
 }
 
 /// Those that exist, links resolved.

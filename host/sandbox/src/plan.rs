@@ -154,6 +154,11 @@ impl Plan {
         &self.enforced
     }
 
+    /// Would the sandbox that a program makes for itself out of mounts fail in this one?
+    pub fn forbids_mounts(&self) -> bool {
+        matches!(self.how, How::Rules) && self.kernel.files
+    }
+
     /// Makes one child ready: its confinement, its command line, its environment.
     /// To be called in a tokio runtime right before the child is started.
     ///

@@ -31,6 +31,11 @@ impl Plan {
         &self.enforced
     }
 
+    /// Nothing does.
+    pub fn forbids_mounts(&self) -> bool {
+        false
+    }
+
     /// Leaves the child as it is.
     ///
     /// # Errors

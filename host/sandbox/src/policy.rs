@@ -104,6 +104,8 @@ pub struct Place {
     pub own: Vec<PathBuf>,
     /// Files and directories inside the writable tree that may not change.
     pub sealed: Vec<PathBuf>,
+    /// What tool chains download and keep, beside the usual places below `home`.
+    pub caches: Vec<PathBuf>,
     /// For temporary files, beside `/tmp` and `/var/tmp`.
     pub tmp: Option<PathBuf>,
 }
