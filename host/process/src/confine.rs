@@ -46,6 +46,9 @@ pub struct Confinement {
     pub limits: Vec<(Resource, u64)>,
     /// A network of its own, if there is to be one.
     pub own_network: Option<OwnNetwork>,
+    /// Root keeps its say over files and ids, and loses what changes the machine or
+    /// looks into others' processes. Nothing for anybody else.
+    pub fewer_privileges: bool,
     /// Descriptors that the program inherits under their own numbers.
     pub keep: Vec<OwnedFd>,
 }
@@ -94,6 +97,9 @@ impl Ready {
             .and_then(|n| n.listen.as_ref())
         {
             linux::listen(*port, to)?;
+        }
+        if self.with.fewer_privileges {
+            linux::lose_privileges()?;
         }
         rustix::thread::set_no_new_privs(true)?;
         if let Some(ruleset) = &self.with.ruleset {

@@ -7,7 +7,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::Rlimit;
+use rustix::thread::CapabilitySet;
 
 use super::{Instruction, Resource};
 
@@ -48,6 +50,44 @@ pub(super) fn limit(resource: Resource, most: u64) -> io::Result<()> {
         maximum: Some(most),
     };
     Ok(rustix::process::setrlimit(resource, new)?)
+}
+
+/// What root has no need of to work on files. The program gets at most what is left of
+/// the bounding set when it is executed.
+pub(super) fn lose_privileges() -> io::Result<()> {
+    const LOST: [CapabilitySet; 19] = [
+        CapabilitySet::AUDIT_CONTROL,
+        CapabilitySet::AUDIT_READ,
+        CapabilitySet::BPF,
+        CapabilitySet::CHECKPOINT_RESTORE,
+        CapabilitySet::DAC_READ_SEARCH,
+        CapabilitySet::LINUX_IMMUTABLE,
+        CapabilitySet::MAC_ADMIN,
+        CapabilitySet::MAC_OVERRIDE,
+        CapabilitySet::NET_ADMIN,
+        CapabilitySet::PERFMON,
+        CapabilitySet::SYSLOG,
+        CapabilitySet::SYS_ADMIN,
+        CapabilitySet::SYS_BOOT,
+        CapabilitySet::SYS_MODULE,
+        CapabilitySet::SYS_PTRACE,
+        CapabilitySet::SYS_RAWIO,
+        CapabilitySet::SYS_RESOURCE,
+        CapabilitySet::SYS_TIME,
+        CapabilitySet::SYS_TTY_CONFIG,
+    ];
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    for capability in LOST {
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
+            // Not there, or not known to this kernel.
+            Ok(false) | Err(Errno::INVAL) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn restrict(ruleset: &OwnedFd) -> io::Result<()> {

@@ -25,6 +25,15 @@ const DOORS: &[&str] = &[
     "/run/snapd.socket",
 ];
 
+/// Parts of `/proc` through which the machine is set up.
+const SETTINGS: &[&str] = &[
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/fs",
+];
+
 /// What stands before the program's own arguments. `filters` are compiled seccomp programs.
 pub(crate) fn arguments(
     policy: &Policy,
@@ -52,6 +61,12 @@ pub(crate) fn arguments(
         args.bind("--ro-bind", Path::new("/"));
     }
     args.words(&["--dev", "/dev", "--proc", "/proc"]);
+    if rustix::process::geteuid().is_root() {
+        // The kernel's settings belong to root, in whatever namespace.
+        for path in SETTINGS.iter().map(Path::new).filter(|p| p.exists()) {
+            args.bind("--ro-bind", path);
+        }
+    }
     for dir in PRIVATE.iter().map(Path::new).filter(|dir| dir.is_dir()) {
         args.words(&["--tmpfs"]);
         args.path(dir);
@@ -85,6 +100,10 @@ pub(crate) fn arguments(
             .for_each(|path| args.bind(word, &path));
     }
     args.seal(grants);
+    if policy.profile == Profile::Custom {
+        // Directories that lead to what is listed are in memory; nothing is put there either.
+        args.words(&["--remount-ro", "/"]);
+    }
     args.words(&["--chdir"]);
     args.path(cwd);
     for filter in filters {

@@ -30,7 +30,11 @@ mod policy;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]
+mod confined;
+#[cfg(target_os = "linux")]
 mod grants;
+#[cfg(all(test, target_os = "linux"))]
+mod hostile;
 #[cfg(target_os = "linux")]
 mod plan;
 #[cfg(not(target_os = "linux"))]
@@ -47,6 +51,10 @@ mod seccomp;
 #[cfg(target_os = "linux")]
 mod secrets;
 
+#[cfg(target_os = "linux")]
+pub use confined::Confined;
 pub use enforced::{Enforced, Level};
-pub use plan::{Confined, Plan, SandboxError};
+#[cfg(not(target_os = "linux"))]
+pub use plan::Confined;
+pub use plan::{Plan, SandboxError};
 pub use policy::{Layer, Limits, Network, Place, Policy, Profile};

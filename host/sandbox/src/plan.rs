@@ -1,15 +1,14 @@
 //! From what is asked for and what this machine can do to one confined child.
 
-use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ralph_process::{Confinement, OwnNetwork, Resource, Spawn};
 
 use crate::bubblewrap;
+use crate::confined::{Confined, proxied, set};
 use crate::enforced::{BY_BOTH, BY_HASH, BY_VIEW, Enforced, Level};
 use crate::grants::Grants;
 use crate::policy::{Layer, Network, Place, Policy, Profile};
@@ -23,7 +22,7 @@ const PROXY_PORT: u16 = 3128;
 
 /// Not promised by Landlock on any kernel this program knows.
 const OPEN_UNDER_LANDLOCK: &[&str] = &[
-    "names, sizes and times of files can be seen",
+    "names, sizes and times of files, and command lines of other processes, can be seen",
     "modes, owners and times of the user's own files can be changed",
     "Unix sockets that have a path can be connected to",
     "terminals of the user can be opened",
@@ -38,7 +37,7 @@ const NO_LANDLOCK: &str = "this kernel has no Landlock (Linux 5.13, and `landloc
 /// A child can't be confined as planned. It isn't started then.
 #[derive(Debug, thiserror::Error)]
 #[error("the sandbox can't be made: {0}")]
-pub struct SandboxError(String);
+pub struct SandboxError(pub(crate) String);
 
 impl From<io::Error> for SandboxError {
     fn from(e: io::Error) -> Self {
@@ -82,7 +81,16 @@ impl Plan {
     /// two once per process where a network is closed, and where bubblewrap is asked for.
     /// Inside a tokio runtime.
     pub async fn new(policy: Policy) -> Plan {
-        let kernel = Kernel::ask();
+        let namespace = match policy.network {
+            Network::Open => Ok(()),
+            _ if policy.profile == Profile::Off => Ok(()),
+            _ => probe::own_network().await,
+        };
+        Plan::on(policy, Kernel::ask(), namespace).await
+    }
+
+    /// On a machine that can do this; `namespace`: can it give a child a network of its own?
+    pub(crate) async fn on(policy: Policy, kernel: Kernel, namespace: Result<(), String>) -> Plan {
         if policy.profile == Profile::Off {
             return Plan {
                 policy,
@@ -117,9 +125,14 @@ impl Plan {
         if seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_err() {
             missing.push("there is no table of system calls for this processor".into());
         }
-        let (network, words) = held(&policy.network, kernel, &mut missing).await;
+        let (network, words) = held(&policy.network, kernel, namespace, &mut missing);
         if policy.limits.processes.is_some() && rustix::process::geteuid().is_root() {
             missing.push("the kernel doesn't hold root to a number of processes".into());
+        }
+        if layer == "landlock" && rustix::process::geteuid().is_root() && !may_lose_privileges() {
+            missing.push(
+                "root keeps its capabilities, since it lacks CAP_SETPCAP to give them up".into(),
+            );
         }
         let level = if missing.is_empty() {
             Level::Full
@@ -203,7 +216,7 @@ impl Plan {
         .map_err(|e| SandboxError(e.to_string()))?;
         match &self.how {
             How::View(program) => {
-                with.ruleset = rules::network_only(tcp).map_err(|e| SandboxError(e.to_string()))?;
+                with.ruleset = rules::around_view(tcp).map_err(|e| SandboxError(e.to_string()))?;
                 for filter in &filters {
                     with.keep.push(bubblewrap::compiled(filter)?);
                 }
@@ -224,6 +237,7 @@ impl Plan {
                 with.ruleset =
                     rules::ruleset(&grants, tcp).map_err(|e| SandboxError(e.to_string()))?;
                 with.filters = filters;
+                with.fewer_privileges = may_lose_privileges();
                 if grants.git_apart {
                     confined.enforced.protected = BY_BOTH;
                 }
@@ -289,7 +303,12 @@ impl Plan {
     }
 }
 
-async fn held(network: &Network, kernel: Kernel, missing: &mut Vec<String>) -> (Held, String) {
+fn held(
+    network: &Network,
+    kernel: Kernel,
+    namespace: Result<(), String>,
+    missing: &mut Vec<String>,
+) -> (Held, String) {
     let hosts = match network {
         Network::Open => return (Held::Free, "open".into()),
         Network::Closed => None,
@@ -301,7 +320,7 @@ async fn held(network: &Network, kernel: Kernel, missing: &mut Vec<String>) -> (
                 .join(", "),
         ),
     };
-    match (probe::own_network().await, hosts) {
+    match (namespace, hosts) {
         (Ok(()), None) => (
             Held::Namespace,
             "closed; it has a loopback of its own".into(),
@@ -327,80 +346,8 @@ async fn held(network: &Network, kernel: Kernel, missing: &mut Vec<String>) -> (
     }
 }
 
-fn set(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
-    env.retain(|(n, _)| n != name);
-    env.push((name.into(), value));
-}
-
-/// Says where the proxy is, in all the ways that programs look for it.
-fn proxied(env: &mut Vec<(OsString, OsString)>, port: u16) {
-    let url = format!("http://127.0.0.1:{port}");
-    for name in [
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-    ] {
-        set(env, name, url.clone().into());
-    }
-    for name in ["NO_PROXY", "no_proxy"] {
-        env.retain(|(n, _)| n != name);
-    }
-    // Node's own fetch looks at them only then.
-    set(env, "NODE_USE_ENV_PROXY", "1".into());
-}
-
-/// What stands beside a child while it runs. Its proxy ends when this is dropped.
-#[derive(Debug)]
-pub struct Confined {
-    enforced: Enforced,
-    listener: Option<(OwnedFd, Vec<ralph_config::HostPattern>)>,
-    proxy: Option<Proxy>,
-}
-
-impl Confined {
-    /// To be called once the child has started: serves the socket on which it reaches the hosts it may reach.
-    ///
-    /// # Errors
-    /// The child hasn't handed its socket over. It then reaches nobody.
-    pub fn started(&mut self) -> Result<(), SandboxError> {
-        if let Some((from, hosts)) = self.listener.take() {
-            self.proxy = Some(Proxy::serve(handed_over(&from)?, hosts)?);
-        }
-        Ok(())
-    }
-
-    /// What holds the child.
-    pub fn enforced(&self) -> &Enforced {
-        &self.enforced
-    }
-
-    /// Hosts it asked for and may not reach, at most 32.
-    pub fn refused_hosts(&self) -> Vec<String> {
-        self.proxy.as_ref().map(Proxy::refused).unwrap_or_default()
-    }
-}
-
-fn handed_over(from: &OwnedFd) -> Result<TcpListener, SandboxError> {
-    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut with = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    rustix::net::recvmsg(
-        from,
-        &mut [io::IoSliceMut::new(&mut byte)],
-        &mut with,
-        RecvFlags::CMSG_CLOEXEC,
-    )
-    .map_err(io::Error::from)?;
-    for message in with.drain() {
-        if let RecvAncillaryMessage::ScmRights(mut sockets) = message
-            && let Some(socket) = sockets.next()
-        {
-            return Ok(socket.into());
-        }
-    }
-    Err(SandboxError("the child has handed no socket over".into()))
+/// Root in a container may lack even the right to give up rights.
+fn may_lose_privileges() -> bool {
+    let own = rustix::thread::capabilities(None);
+    own.is_ok_and(|c| c.effective.contains(rustix::thread::CapabilitySet::SETPCAP))
 }

@@ -111,12 +111,12 @@ pub(crate) fn ruleset(grants: &Grants, tcp: Tcp) -> Result<Option<OwnedFd>, Rule
     Ok(Option::<OwnedFd>::from(opened(ruleset, tcp)?))
 }
 
-/// A ruleset over network alone, for around a layer that makes mounts. `None` if there is nothing to hold.
-pub(crate) fn network_only(tcp: Tcp) -> Result<Option<OwnedFd>, RulesetError> {
-    if tcp == Tcp::Free {
-        return Ok(None);
-    }
-    let ruleset = net(Ruleset::default(), tcp)?.create()?;
+/// A ruleset over network and abstract sockets, for around a layer that makes mounts: one that
+/// handles files would forbid them.
+pub(crate) fn around_view(tcp: Tcp) -> Result<Option<OwnedFd>, RulesetError> {
+    let ruleset = net(Ruleset::default(), tcp)?
+        .scope(Scope::AbstractUnixSocket)?
+        .create()?;
     Ok(Option::<OwnedFd>::from(opened(ruleset, tcp)?))
 }
 
