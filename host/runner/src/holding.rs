@@ -313,15 +313,39 @@ pub(crate) fn protected(sandbox: &OsSandbox) -> &[String] {
 }
 
 /// For `ralph doctor`: who would be held by what.
-pub async fn overview(config: &Config, root: &Path) -> Result<Vec<(String, Enforced)>, Error> {
-    let mut all = Vec::new();
+pub struct Held {
+    /// `agents` or `gates`.
+    pub who: &'static str,
+    /// By what.
+    pub enforced: Enforced,
+    /// What a person may wonder about.
+    pub remark: Option<&'static str>,
+}
+
+/// What would hold the agent that works, and gates' programs.
+///
+/// # Errors
+/// As for [`Hold::of_agent`].
+pub async fn overview(config: &Config, root: &Path) -> Result<[Held; 2], Error> {
     let agent = config.agent(&config.run.agent).unwrap_or_default();
     let driver = config.agent_plugin(&config.run.agent).unwrap_or_default();
     let hold = Hold::of_agent(config, root, &agent, &driver)?;
-    all.push(("agents".to_owned(), hold.plan().await.enforced().clone()));
+    let own_off = hold.cli_sandbox(agent.sandbox).await != agent.sandbox;
     let gates = Hold::new(config, root, &[&config.sandbox.gates], false)?;
-    all.push(("gates".to_owned(), gates.plan().await.enforced().clone()));
-    Ok(all)
+    Ok([
+        Held {
+            who: "agents",
+            enforced: hold.plan().await.enforced().clone(),
+            remark: own_off.then_some(
+                "codex's own sandbox is off inside of it: Landlock forbids the mounts it makes; layer = \"bubblewrap\" allows them",
+            ),
+        },
+        Held {
+            who: "gates",
+            enforced: gates.plan().await.enforced().clone(),
+            remark: None,
+        },
+    ])
 }
 
 fn home() -> PathBuf {

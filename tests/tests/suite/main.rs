@@ -29,6 +29,7 @@ mod parallel_audit;
 mod plugins;
 mod prompts;
 mod quickstart;
+mod sandbox;
 mod signals;
 mod sources;
 mod sources_beads;

@@ -157,11 +157,14 @@ async fn sandbox(project: &Project) -> Vec<(String, Result<String, String>)> {
         Err(e) => return vec![("sandbox".into(), Err(e.to_string()))],
     };
     let required = project.config.sandbox.require;
-    let check = |(who, enforced): (String, ralph_runner::holding::Enforced)| {
-        let line = enforced.line();
-        let ok = enforced.is_whole() || !required;
+    let check = |held: ralph_runner::holding::Held| {
+        let mut line = held.enforced.line();
+        if let Some(remark) = held.remark {
+            line = format!("{line}; {remark}");
+        }
+        let ok = held.enforced.is_whole() || !required;
         (
-            format!("sandbox {who}"),
+            format!("sandbox {}", held.who),
             if ok { Ok(line) } else { Err(line) },
         )
     };
