@@ -182,7 +182,6 @@ async fn driver(
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
-    announced.wait().await?;
     let refused = |e: &dyn std::fmt::Display| {
         Error::Usage(format!(
             "agent `{}` could not be started: {e}",
@@ -196,6 +195,7 @@ async fn driver(
         .confine(call.ws, Some(scratch), &mut spawn)
         .await
         .map_err(|e| refused(&e))?;
+    announced.wait().await?;
     let mut running = ralph_process::start(spawn).map_err(|e| refused(&e))?;
     confined.started().map_err(|e| refused(&e))?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
