@@ -3,7 +3,8 @@
 //!
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
-//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`], [`memory`], [`pump`]: what is measured
+//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`],
+//!   [`spawn`], [`memory`], [`pump`]: what is measured
 
 mod bare;
 mod child;
@@ -14,6 +15,7 @@ mod memory;
 mod pick;
 mod pump;
 mod scratch;
+mod spawn;
 mod start;
 mod stats;
 mod table;
@@ -29,7 +31,7 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, status, pick, start, memory, pump, size
+  GROUP         only these: iteration, gate, status, pick, start, spawn, memory, pump, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -37,12 +39,13 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 8] = [
+const GROUPS: [(&str, Group); 9] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
     ("status", start::status),
     ("pick", pick::rows),
     ("start", start::start),
+    ("spawn", spawn::rows),
     ("memory", memory::rows),
     ("pump", pump::rows),
     ("size", start::size),

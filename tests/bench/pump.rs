@@ -29,9 +29,12 @@ pub fn rows(_: &Bench) -> Result<Vec<Row>, String> {
         .build()
         .map_err(|e| e.to_string())?;
     let print = format!("yes 'a line of what an agent says while it is at work' | head -c {BYTES}");
-    let secrets = Secrets::of(
-        (0..8).map(|n| (format!("KEY_{n}_TOKEN"), format!("tok-{n}-0123456789abcdef"))),
-    );
+    let secrets = Secrets::of((0..8).map(|n| {
+        (
+            format!("KEY_{n}_TOKEN"),
+            format!("tok-{n}-0123456789abcdef"),
+        )
+    }));
     let pump = || -> Result<f64, String> {
         let begun = Instant::now();
         runtime.block_on(async {
@@ -59,10 +62,8 @@ pub fn rows(_: &Bench) -> Result<Vec<Row>, String> {
     let mut cat = Command::new("/bin/sh");
     cat.args(["-c", &format!("{print} | cat >cat.log")])
         .current_dir(dir.path());
-    let mut sides: Vec<Side<'_>> = vec![
-        Box::new(pump),
-        Box::new(|| child::seconds(&mut cat, &[0])),
-    ];
+    let mut sides: Vec<Side<'_>> =
+        vec![Box::new(pump), Box::new(|| child::seconds(&mut cat, &[0]))];
     let measured = interleave(ROUNDS, &mut sides)?;
     let [ours, theirs]: [Samples; 2] = measured
         .try_into()

@@ -93,6 +93,7 @@ impl Checks<'_> {
             self.plugin(name, plugin);
         }
         self.git();
+        self.sandbox();
     }
 
     fn agent(&mut self, name: &str, agent: &Agent) {
@@ -155,6 +156,7 @@ impl Checks<'_> {
         }
         self.positive(&["agents", name, "timeout"], agent.timeout);
         self.env(&["agents", name, "env"], &agent.env, true);
+        self.confine(&["agents", name, "confine"], &agent.confine);
     }
 
     fn gate(&mut self, index: &str, gate: &Gate) {
@@ -215,6 +217,7 @@ impl Checks<'_> {
             let at = ["gates", index, "protect", &i.to_string()];
             self.path(&at, path.strip_suffix('/').unwrap_or(path));
         }
+        self.confine(&["gates", index, "confine"], &gate.confine);
     }
 
     fn judge(&mut self, table: &str, judge: &Judge) {

@@ -39,6 +39,23 @@ pub(crate) fn grant_problem(path: &str) -> Option<String> {
     })
 }
 
+/// What is wrong with a path that may lead anywhere: absolute, `~/…`, or relative to the root.
+pub(crate) fn outside_problem(path: &str) -> Option<String> {
+    let shown = show::name(path);
+    let what = if path.trim().is_empty() {
+        return Some("an empty path".to_owned());
+    } else if path.starts_with('~') && path != "~" && !path.starts_with("~/") {
+        "begins with `~` and a name; only `~/` is expanded"
+    } else if path.split('/').any(|part| part == "..") {
+        "has `..`; write where it leads"
+    } else if path.chars().any(char::is_control) {
+        "has control characters"
+    } else {
+        return None;
+    };
+    Some(format!("the path {shown} {what}"))
+}
+
 fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/')
         .filter(|part| !part.is_empty() && *part != ".")
@@ -47,6 +64,16 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sandbox_may_be_given_paths_anywhere() {
+        for good in ["/opt/x", "~", "~/x", "data", "a/b", "."] {
+            assert_eq!(outside_problem(good), None, "{good}");
+        }
+        for bad in ["", " ", "~tess/x", "../x", "/a/../b", "a\nb"] {
+            assert!(outside_problem(bad).is_some(), "{bad:?}");
+        }
+    }
 
     #[test]
     fn only_paths_below_the_root_pass() {

@@ -5,7 +5,10 @@ use sha2::{Digest, Sha256};
 
 use crate::builtins;
 use crate::show;
-use crate::types::{Agent, Allow, Config, Gate, Judge, Sandbox, Table, TaskSource, Tasks};
+use crate::types::{
+    Agent, Allow, Config, Confine, Gate, Judge, OsSandbox, Profile, Rlimits, Sandbox, Table,
+    TaskSource, Tasks,
+};
 
 /// One thing that a configuration can make run or reach. Both texts are fit for a terminal: what
 /// does not show as itself is written as an escape, and different settings give different texts.
@@ -47,6 +50,7 @@ pub fn powers(config: &Config) -> Vec<Power> {
         }
     }
     list.tasks(&config.tasks);
+    list.sandbox(&config.sandbox);
     for (name, agent) in &config.agents {
         list.agent(config, name, agent);
     }
@@ -186,6 +190,7 @@ impl List {
             format!("agent {shown} sees the environment variables"),
             &agent.env,
         );
+        self.confine(&format!("agent {shown}"), &agent.confine);
         self.config(&format!("agent {shown} is given"), &agent.config);
     }
 
@@ -203,6 +208,74 @@ impl List {
             format!("gate {shown} sees the environment variables"),
             &gate.env,
         );
+        self.confine(&format!("gate {shown}"), &gate.confine);
+    }
+
+    /// Whatever isn't the default, the stricter as well: else what is taken back later would ask nobody.
+    fn sandbox(&mut self, sandbox: &OsSandbox) {
+        let usual = OsSandbox::default();
+        let who = "native programs";
+        if sandbox.profile != usual.profile {
+            self.profile(who, sandbox.profile);
+        }
+        if sandbox.layer != usual.layer {
+            let layer = format!("{:?}", sandbox.layer).to_lowercase();
+            self.add(format!("{who} are held by"), layer);
+        }
+        if sandbox.require {
+            self.add(format!("{who} run"), "only in a whole sandbox".to_owned());
+        }
+        self.words(format!("{who} may read"), &sandbox.read);
+        self.words(format!("{who} may read and change"), &sandbox.write);
+        if sandbox.network != usual.network {
+            self.hosts("agents", &sandbox.network);
+        }
+        if sandbox.protect != usual.protect {
+            let detail = match sandbox.protect.as_slice() {
+                [] => "what git and ralph run".to_owned(),
+                more => format!("what git and ralph run, and {}", show::words(more)),
+            };
+            self.add("no agent may change".to_owned(), detail);
+        }
+        self.rlimits(who, sandbox.limits);
+        self.confine("all gates", &sandbox.gates);
+    }
+
+    fn confine(&mut self, who: &str, confine: &Confine) {
+        if let Some(profile) = confine.profile {
+            self.profile(who, profile);
+        }
+        self.words(format!("{who} may read"), &confine.read);
+        self.words(format!("{who} may read and change"), &confine.write);
+        if let Some(hosts) = &confine.network {
+            self.hosts(who, hosts);
+        }
+        self.rlimits(who, confine.limits);
+    }
+
+    fn profile(&mut self, who: &str, profile: Profile) {
+        let detail = match profile {
+            Profile::Off => "off: they may do what their user may",
+            Profile::ReadOnly => "read-only",
+            Profile::WorkspaceWrite => "workspace-write",
+            Profile::Custom => "custom",
+        };
+        self.add(format!("the sandbox of {who} is"), detail.to_owned());
+    }
+
+    fn hosts(&mut self, who: &str, hosts: &[String]) {
+        let detail = match hosts {
+            [] => "nobody".to_owned(),
+            hosts => show::words(hosts),
+        };
+        self.add(format!("{who} may reach"), detail);
+    }
+
+    fn rlimits(&mut self, who: &str, limits: Rlimits) {
+        if limits != Rlimits::default() {
+            let detail = serde_json::to_string(&limits).unwrap_or_default();
+            self.add(format!("{who} are limited to"), detail);
+        }
     }
 
     fn judge(&mut self, role: &str, judge: &Judge, config: &Config) {

@@ -50,12 +50,19 @@ fn without_null(schema: &mut Value) {
                 }
             }
             // A default spelled as an object may hold nulls for what is left out.
-            if let Some(Value::Object(default)) = map.get_mut("default") {
-                default.retain(|_, v| !v.is_null());
+            if let Some(default) = map.get_mut("default") {
+                left_out(default);
             }
             map.values_mut().for_each(without_null);
         }
         _ => {}
+    }
+}
+
+fn left_out(default: &mut Value) {
+    if let Value::Object(map) = default {
+        map.retain(|_, v| !v.is_null());
+        map.values_mut().for_each(left_out);
     }
 }
 
@@ -96,8 +103,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 19,
-            "Config, Loop, Files, Tasks, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode"
+            strict, 22,
+            "Config, Loop, Files, Tasks, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode, OsSandbox, Confine, Rlimits"
         );
     }
 

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::prompting::{Claims, Mode, Prompt};
+pub use crate::types_sandbox::{Confine, Layer, OsSandbox, Profile, Rlimits};
 pub use crate::types_tasks::{TaskSource, Tasks};
 use crate::units::{Size, Span};
 
@@ -34,6 +35,8 @@ pub struct Config {
     pub review: Judge,
     /// Components by name; the built-in ones are there without a table.
     pub plugins: BTreeMap<String, Plugin>,
+    /// What the operating system lets native agents and gates' programs do.
+    pub sandbox: OsSandbox,
     /// What becomes of accepted work.
     pub git: Git,
     /// Several tasks at a time.
@@ -185,6 +188,8 @@ pub struct Agent {
     pub args: Vec<String>,
     /// What the CLI itself may do.
     pub sandbox: Sandbox,
+    /// What the operating system lets it do, where that is different from `[sandbox]`.
+    pub confine: Confine,
     /// One call may take this long.
     pub timeout: Span,
     /// It may be silent this long; any byte counts as life. `0s`: for ever.
@@ -208,6 +213,7 @@ impl Default for Agent {
             effort: None,
             args: Vec::new(),
             sandbox: Sandbox::WorkspaceWrite,
+            confine: Confine::default(),
             timeout: Span::from_secs(30 * 60),
             idle_timeout: Span::from_secs(0),
             startup_timeout: Span::from_secs(0),
@@ -239,6 +245,9 @@ pub struct Gate {
     /// unless its task names the file. The script that it runs is among them without being named.
     #[serde(default)]
     pub protect: Vec<String>,
+    /// What the operating system lets its programs do, where that is different from `[sandbox.gates]`.
+    #[serde(default)]
+    pub confine: Confine,
     /// For the plugin.
     #[serde(default)]
     #[schemars(with = "Table")]

@@ -235,3 +235,39 @@ fn a_raw_log_has_room_for_something() {
         "2:12: `log_size` should be at least 256KiB"
     );
 }
+
+#[test]
+fn a_sandbox_names_paths_and_hosts_that_can_be_meant() {
+    for (text, want) in [
+        (
+            "[sandbox]\nread = ['/opt', '~/data', '../x']",
+            "2:27: the path `../x` has `..`; write where it leads",
+        ),
+        (
+            "[sandbox.gates]\nnetwork = ['https://example.org']",
+            "2:12: `https://example.org` is no host; write one as in \"api.example.org\", \"*.example.org\" or \"example.org:8443\"",
+        ),
+        (
+            "[agents.codex.confine]\nwrite = ['~tess/x']",
+            "2:10: the path `~tess/x` begins with `~` and a name; only `~/` is expanded",
+        ),
+        (
+            "[[gates]]\nname = 'a'\nrun = ['x']\nconfine = { network = ['x.org:0'] }",
+            "4:24: `x.org:0` has no port from 1 to 65535 after its `:`",
+        ),
+        (
+            "[sandbox]\nprotect = ['/etc']",
+            "2:12: the path `/etc` is absolute; write it relative to the project's root",
+        ),
+        (
+            "[sandbox]\nprofile = 'off'\nrequire = true",
+            "3:11: `require` asks for a sandbox, and `profile` is off; choose another `profile`, or leave `require` out",
+        ),
+        (
+            "[sandbox.limits]\nopen_files = 3",
+            "2:14: `open_files` should be from 16 to 1048576 and is 3",
+        ),
+    ] {
+        assert_eq!(only(text), want, "{text}");
+    }
+}

@@ -45,6 +45,9 @@ fn every_key_is_in_it_with_a_remark() {
         ("Allow", &json["plugins"]["example"]["allow"]),
         ("Limits", &json["plugins"]["example"]["limits"]),
         ("Git", &json["git"]),
+        ("OsSandbox", &json["sandbox"]),
+        ("Rlimits", &json["sandbox"]["limits"]),
+        ("Confine", &json["sandbox"]["gates"]),
     ] {
         schema["$defs"][def]["properties"]
             .as_object()

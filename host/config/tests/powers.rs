@@ -233,3 +233,31 @@ fn programs_that_keep_tasks_are_listed_with_what_they_are_told() {
     );
     assert!(shown("[tasks]\nrepo = 'o/r'").is_empty());
 }
+
+#[test]
+fn a_sandbox_that_is_not_the_usual_one_is_listed_the_stricter_as_well() {
+    let listed = shown(
+        "[sandbox]\nprofile = 'off'\nlayer = 'bubblewrap'\nwrite = ['~/data']\nnetwork = []\nprotect = []\n\
+         [sandbox.limits]\nopen_files = 99\n[sandbox.gates]\nnetwork = ['*']\n\
+         [agents.codex.confine]\nprofile = 'read-only'\nread = ['/opt']\n\
+         [[gates]]\nname = 'g'\nrun = ['x']\nconfine = { network = ['x.org'] }",
+    );
+    for want in [
+        "the sandbox of native programs is: off: they may do what their user may",
+        "native programs are held by: bubblewrap",
+        "native programs may read and change: \"~/data\"",
+        "agents may reach: nobody",
+        "no agent may change: what git and ralph run",
+        "native programs are limited to: {\"processes\":null,\"file_size\":null,\"open_files\":99,\"memory\":null}",
+        "all gates may reach: \"*\"",
+        "the sandbox of agent `codex` is: read-only",
+        "agent `codex` may read: /opt",
+        "gate `g` may reach: x.org",
+    ] {
+        assert!(listed.iter().any(|l| l == want), "{want}\n{listed:#?}");
+    }
+    assert_eq!(
+        shown("[sandbox]\nprofile = 'workspace-write'"),
+        Vec::<String>::new()
+    );
+}

@@ -31,7 +31,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         ),
         (
             "[agents.a]\nargv = ['x']\n\"qu x\" = 1",
-            "3:1: unknown key `qu x` in [agents.a]; it has plugin, argv, prompt, model, effort, args, sandbox, timeout, idle_timeout, startup_timeout, env, config",
+            "3:1: unknown key `qu x` in [agents.a]; it has plugin, argv, prompt, model, effort, args, sandbox, confine, timeout, idle_timeout, startup_timeout, env, config",
         ),
         (
             "[[gates]]\nname = 'a'\nrun = ['x']\n[[gates]]\nname = 'b'\nrum = ['y']\nplugin = 'command'",
@@ -67,7 +67,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         ),
         (
             "\"a\\u001b[2J\\u202e\" = 1",
-            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, tasks, agents, gates, judge, review, plugins, git, parallel, notify, supervise, budget, limits, prompt, claims, modes",
+            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, tasks, agents, gates, judge, review, plugins, sandbox, git, parallel, notify, supervise, budget, limits, prompt, claims, modes",
         ),
     ] {
         assert_eq!(only(text), want, "{text}");

@@ -98,6 +98,7 @@ impl Current {
                 code,
                 plugin,
                 millis,
+                ..
             } => {
                 if self.prepared.is_none() || self.ended.is_some() {
                     return Err("no agent is at work");

@@ -282,6 +282,9 @@ pub enum Fact {
         plugin: String,
         /// How long it took.
         millis: u64,
+        /// What the operating system held it to; opaque here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Value>,
     },
     /// Workspace and task file were looked at.
     ChangesSeen {
@@ -323,6 +326,9 @@ pub enum Fact {
         plugin: String,
         /// How long it took.
         millis: u64,
+        /// What the operating system held its programs to, if it ran any; opaque here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Value>,
     },
     /// Judge or reviewer was asked, and has not ruled: what it cost.
     Asked {

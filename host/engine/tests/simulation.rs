@@ -307,6 +307,7 @@ impl World {
                     code: Some(0),
                     plugin: String::new(),
                     millis: 1,
+                    sandbox: None,
                 };
                 let now = state.pace.now + 30;
                 let mut facts = vec![ended];
@@ -342,6 +343,7 @@ impl World {
                         },
                         plugin: String::new(),
                         millis: 1,
+                        sandbox: None,
                     });
                 }
                 facts

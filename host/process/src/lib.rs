@@ -12,11 +12,14 @@
 //! * [`secrets`]: what this process's environment holds that nobody should read elsewhere.
 //! * [`reap_leftover`]: ends what a host that died has left behind.
 //!
-//! The crate's one `unsafe` block is in `spawn.rs`: the step between fork and exec.
+//! * [`Confinement`]: what a child gives up before it becomes its program.
+//!
+//! `unsafe` stands in `spawn.rs` and `confine_linux.rs`: the step between fork and exec.
 //!
 //! Linux is the home ground. Elsewhere a child's process group is ended as a
 //! whole, but a descendant that made a session of its own is not found.
 
+mod confine;
 mod env;
 mod idle;
 mod keeper;
@@ -42,6 +45,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 mod warden;
 
+pub use confine::{Confinement, Instruction, OwnNetwork, Resource};
 pub use env::{NESTING, USUAL, environment};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
+use crate::confine::{Confinement, Ready};
 use crate::pty::{Pty, WindowSize};
 use crate::running::Running;
 use crate::secrets::Secrets;
@@ -54,6 +55,8 @@ pub struct Spawn {
     pub startup_timeout: Option<Duration>,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,
+    /// What it gives up before it becomes its program; nothing if there is none.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 impl Spawn {
@@ -72,6 +75,7 @@ impl Spawn {
             idle_timeout: None,
             startup_timeout: None,
             grace: DEFAULT_GRACE,
+            confinement: None,
         }
     }
 }
@@ -163,6 +167,7 @@ pub(crate) fn start_with_tail(spawn: Spawn, tail: usize) -> Result<Running, Spaw
     let order = Order {
         command: command(&spawn, pty.as_ref()).map_err(|e| other(e.to_string()))?,
         terminal: pty.is_some(),
+        confinement: spawn.confinement.clone().map(Ready::new),
         runtime,
         reply,
     };
@@ -204,6 +209,7 @@ fn command(spawn: &Spawn, pty: Option<&Pty>) -> io::Result<std::process::Command
 struct Order {
     command: std::process::Command,
     terminal: bool,
+    confinement: Option<Ready>,
     runtime: Handle,
     reply: mpsc::SyncSender<io::Result<(Child, Root)>>,
 }
@@ -224,6 +230,7 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
                         let _ = order.reply.send(carry_out(
                             order.command,
                             order.terminal,
+                            order.confinement,
                             &order.runtime,
                         ));
                     }
@@ -237,13 +244,14 @@ fn spawner() -> Option<&'static mpsc::Sender<Order>> {
 fn carry_out(
     mut command: std::process::Command,
     terminal: bool,
+    confinement: Option<Ready>,
     runtime: &Handle,
 ) -> io::Result<(Child, Root)> {
     let _inside = runtime.enter();
     keep_exit_codes();
     tree::Root::register(|marker, mark| {
         command.env(MARKER, marker);
-        own_session(&mut command, mark, terminal);
+        before_exec(&mut command, mark, terminal, confinement);
         let mut command = Command::from(command);
         let mut tries = 0;
         loop {
@@ -276,8 +284,14 @@ fn keep_exit_codes() {
 }
 
 /// Makes the child the leader of a session of its own, without a controlling
-/// terminal or with the one that is its standard output, and (on Linux) has it killed when this process dies.
-fn own_session(command: &mut std::process::Command, mark: Option<u64>, terminal: bool) {
+/// terminal or with the one that is its standard output, has it (on Linux) killed when
+/// this process dies, and confined.
+fn before_exec(
+    command: &mut std::process::Command,
+    mark: Option<u64>,
+    terminal: bool,
+    confinement: Option<Ready>,
+) {
     #[cfg(target_os = "linux")]
     let host = rustix::process::getpid();
     #[cfg(not(target_os = "linux"))]
@@ -297,12 +311,12 @@ fn own_session(command: &mut std::process::Command, mark: Option<u64>, terminal:
                 return Err(io::Error::from(rustix::io::Errno::SRCH));
             }
         }
-        Ok(())
+        confinement.as_ref().map_or(Ok(()), Ready::enter)
     };
     // SAFETY: the closure runs between fork and exec, where only
-    // async-signal-safe calls are allowed. It makes the five system calls
-    // setsid, ioctl, prlimit, prctl and getppid directly, builds its error from a number, and
-    // neither allocates nor takes a lock.
+    // async-signal-safe calls are allowed. It makes the system calls setsid,
+    // ioctl, prlimit, prctl and getppid and those of `Ready::enter` directly,
+    // builds its error from a number, and neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(before_exec);
@@ -350,7 +364,10 @@ fn explain(spawn: &Spawn, error: io::Error) -> SpawnError {
             } else if kind == io::ErrorKind::NotFound {
                 "the interpreter its first line names is not there".into()
             } else if kind == io::ErrorKind::PermissionDenied {
-                "permission denied; chmod +x may be missing".into()
+                match spawn.confinement {
+                    None => "permission denied; chmod +x may be missing".into(),
+                    Some(_) => "permission denied; chmod +x may be missing, or the sandbox keeps it from being read (`read` in [sandbox])".into(),
+                }
             } else {
                 error.to_string()
             };

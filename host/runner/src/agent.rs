@@ -14,6 +14,7 @@ use crate::collect::collect;
 use crate::console::Seat;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::holding;
 use crate::journal::Syncing;
 use crate::leftover;
 use crate::rawlog::RawLog;
@@ -80,6 +81,8 @@ pub(crate) struct AgentDone {
     pub usage: Usage,
     /// Exit code of the native program.
     pub code: Option<i32>,
+    /// What held it, for records.
+    pub sandbox: Option<serde_json::Value>,
     /// How long it took.
     pub millis: u64,
 }
@@ -148,6 +151,7 @@ async fn component(
         outcome,
         usage,
         code: None,
+        sandbox: None,
         millis: 0,
     })
 }
@@ -165,6 +169,7 @@ async fn driver(
         },
         usage: Usage::default(),
         code: None,
+        sandbox: None,
         millis: 0,
     };
     std::fs::write(
@@ -178,14 +183,23 @@ async fn driver(
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
-    announced.wait().await?;
     let mut seat = Seat::new(call.stopping.console(), launch.pty, work);
-    let mut running = ralph_process::start(spawn(call, &launch, &seat)).map_err(|e| {
+    let refused = |e: &dyn std::fmt::Display| {
         Error::Usage(format!(
             "agent `{}` could not be started: {e}",
             call.agent.name
         ))
-    })?;
+    };
+    let mut spawn = spawn(call, &launch, &seat);
+    let scratch = std::path::Path::new(&call.it.scratch);
+    let hold = &call.agent.hold;
+    let mut confined = hold
+        .confine(call.ws, Some(scratch), &mut spawn)
+        .await
+        .map_err(|e| refused(&e))?;
+    announced.wait().await?;
+    let mut running = ralph_process::start(spawn).map_err(|e| refused(&e))?;
+    confined.started().map_err(|e| refused(&e))?;
     let remembered = leftover::remember(call.ws, running.pid(), running.start_time());
     seat.sit(running.terminal());
     let mut log = RawLog::open(call.ws, call.log, call.log_size)?;
@@ -206,11 +220,13 @@ async fn driver(
     let finished = running.finish().await;
     drop(seat);
     drop(remembered);
+    let sandbox = holding::record(&confined);
     log.end(&finished.stderr_tail);
     if let Err(e) = fed {
         return Ok(AgentDone {
             usage,
             code: finished.code,
+            sandbox,
             ..failed(e)
         });
     }
@@ -252,6 +268,7 @@ async fn driver(
         outcome,
         usage,
         code: finished.code,
+        sandbox,
         millis: 0,
     })
 }
@@ -364,6 +381,7 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch, seat: &Seat) -> Spawn {
         secrets: ralph_process::secrets().clone(),
         terminal: seat.size(),
         grace: Duration::from_secs(2),
+        confinement: None,
     }
 }
 

@@ -82,6 +82,7 @@ impl Loop {
             looked: looked.as_ref().clone(),
             timeout: g.gate.timeout.get(),
             env: g.gate.env.clone(),
+            hold: g.hold.clone(),
         });
         let services = CallServices {
             gate: access,
@@ -239,6 +240,7 @@ pub(crate) async fn again(
             looked: looked.clone(),
             timeout: gate.gate.timeout.get(),
             env: gate.gate.env.clone(),
+            hold: gate.hold.clone(),
         };
         at_work.spawn(check(GateCall {
             name: name.clone(),
@@ -347,5 +349,6 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
         },
         plugin,
         millis: began.elapsed().as_millis() as u64,
+        sandbox: call.services.held.lock().ok().and_then(|mut h| h.take()),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
 //! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `choice`: its parts
+//! - [`holding`]: what holds native programs
 //! - [`sources`]: where tasks come from
 //! - [`journal`], [`records`], [`names`], [`rawlog`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
@@ -24,6 +25,7 @@ pub mod control;
 mod deciding;
 pub mod error;
 mod fleet;
+pub mod holding;
 pub mod journal;
 mod ledger;
 mod leftover;

@@ -15,6 +15,7 @@ use crate::agent::{self, AgentCall};
 use crate::clock;
 use crate::deciding;
 use crate::error::Error;
+use crate::holding::is_protected;
 use crate::journal::Syncing;
 use crate::names::{Places, branch_name};
 use crate::records::Finished;
@@ -149,6 +150,7 @@ impl Loop {
             code: done.code,
             plugin: agent.bound.plugin.digest().to_owned(),
             millis: done.millis,
+            sandbox: done.sandbox,
         };
         let mut facts = vec![ended];
         facts.extend(limit);
@@ -185,7 +187,10 @@ impl Loop {
             tampered: changes
                 .protected
                 .into_iter()
-                .filter(|p| decides(p, self.taken_up))
+                .filter(|p| {
+                    decides(p, self.taken_up)
+                        || !self.taken_up && is_protected(&self.s.project.config.sandbox, p)
+                })
                 .collect(),
             rigged: deciding::rigged(&self.s.deciding, &changes.files, &self.current()?.task),
         };

@@ -201,21 +201,21 @@ impl Finished<'_> {
         let mut digests = serde_json::Map::new();
         for line in self.lines {
             match &line.fact {
-                Fact::AgentEnded { outcome, usage, claim, code, plugin, millis } => {
+                Fact::AgentEnded { outcome, usage, claim, code, plugin, millis, sandbox } => {
                     digests.insert(format!("agent {}", c.agent), json!(plugin));
                     out.push(("runner".to_owned(), json!({
                         "name": "runner", "agent": c.agent, "plugin_sha256": plugin,
                         "returncode": code, "outcome": outcome, "claim": claim, "usage": usage,
                         "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3,
-                        "stdout_path": places.log(&c.agent, ""), "_schema": RECEIPT_SCHEMA,
+                        "stdout_path": places.log(&c.agent, ""), "sandbox": sandbox, "_schema": RECEIPT_SCHEMA,
                     })));
                 }
-                Fact::GateAnswered { result, plugin, millis } => {
+                Fact::GateAnswered { result, plugin, millis, sandbox } => {
                     gate += 1;
                     digests.insert(format!("gate {}", result.name), json!(plugin));
                     out.push((format!("gate_{gate:02}"), json!({
                         "name": result.name, "plugin_sha256": plugin, "verdict": result.verdict,
-                        "returncode": i32::from(!result.verdict.passed()),
+                        "returncode": i32::from(!result.verdict.passed()), "sandbox": sandbox,
                         "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3, "_schema": RECEIPT_SCHEMA,
                     })));
                 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::error::Error;
+use crate::holding::Hold;
 use crate::project::Project;
 
 /// A component may be this big.
@@ -35,6 +36,8 @@ pub struct BoundGate {
     pub gate: Gate,
     /// What checks.
     pub bound: Bound,
+    /// What holds its programs.
+    pub hold: Arc<Hold>,
 }
 
 /// An agent, ready to work.
@@ -46,13 +49,15 @@ pub struct BoundAgent {
     pub agent: Agent,
     /// Driver or agent component.
     pub bound: Bound,
+    /// What holds its program.
+    pub hold: Arc<Hold>,
 }
 
 /// Loads each component once.
 pub struct Registry {
     host: Host,
     ws: Workspace,
-    plugins: BTreeMap<String, PluginConfig>,
+    config: Config,
     loaded: Mutex<BTreeMap<String, Arc<Component>>>,
 }
 
@@ -76,14 +81,14 @@ impl Registry {
         Registry {
             host,
             ws: project.ws.clone(),
-            plugins: project.config.plugins.clone(),
+            config: project.config.clone(),
             loaded: Mutex::new(BTreeMap::new()),
         }
     }
 
     /// Loads a component by its configured or built-in name.
     pub async fn component(&self, kind: Kind, name: &str) -> Result<Arc<Component>, Error> {
-        let source = self.plugins.get(name).map(|p| p.source.as_str());
+        let source = self.config.plugins.get(name).map(|p| p.source.as_str());
         let key = match source {
             Some(source) => source.to_owned(),
             None => format!("builtin:{kind}:{name}"),
@@ -130,7 +135,7 @@ impl Registry {
         config: Table,
     ) -> Result<Bound, Error> {
         let component = self.component(kind, name).await?;
-        let table = self.plugins.get(name);
+        let table = self.config.plugins.get(name);
         let grants = grants(table, own);
         let limits = table.map_or_else(
             || own_limits(kind),
@@ -153,7 +158,7 @@ impl Registry {
     pub async fn gate(&self, gate: &Gate) -> Result<BoundGate, Error> {
         let name = gate.plugin.as_deref().unwrap_or("command");
         let mut config = gate.config.clone();
-        let built_in = match self.plugins.get(name) {
+        let built_in = match self.config.plugins.get(name) {
             Some(table) => table.source.strip_prefix("builtin:"),
             None => Some(name),
         };
@@ -177,6 +182,7 @@ impl Registry {
         }
         let bound = self.bind(Kind::Gate, name, grants, config).await?;
         Ok(BoundGate {
+            hold: Arc::new(Hold::of_gate(&self.config, self.ws.root(), gate)?),
             gate: gate.clone(),
             bound,
         })
@@ -187,7 +193,7 @@ impl Registry {
         let agent = table.cloned().unwrap_or_default();
         let plugin = match &agent.plugin {
             Some(plugin) => plugin.clone(),
-            None if self.plugins.contains_key(name) || self.agent_kind(name).is_some() => {
+            None if self.config.plugins.contains_key(name) || self.agent_kind(name).is_some() => {
                 name.to_owned()
             }
             None if table.is_some() => "command".to_owned(),
@@ -197,7 +203,7 @@ impl Registry {
                 )));
             }
         };
-        let kind = match self.plugins.get(&plugin) {
+        let kind = match self.config.plugins.get(&plugin) {
             Some(p) if !p.source.starts_with("builtin:") => {
                 self.component(Kind::AgentDriver, &plugin).await?.kind()
             }
@@ -206,6 +212,7 @@ impl Registry {
                 .unwrap_or(Kind::AgentDriver),
             None => self.agent_kind(&plugin).unwrap_or(Kind::AgentDriver),
         };
+        let hold = Hold::of_agent(&self.config, self.ws.root(), &agent, &plugin)?;
         let mut config = agent.config.clone();
         if kind == Kind::AgentDriver {
             for (key, value) in [
@@ -214,7 +221,7 @@ impl Registry {
                 ("model", json!(agent.model)),
                 ("effort", json!(agent.effort)),
                 ("args", json!(agent.args)),
-                ("sandbox", json!(agent.sandbox)),
+                ("sandbox", json!(hold.cli_sandbox(agent.sandbox).await)),
             ] {
                 config.entry(key).or_insert(value);
             }
@@ -224,6 +231,7 @@ impl Registry {
             name: name.to_owned(),
             agent,
             bound,
+            hold: Arc::new(hold),
         })
     }
 

@@ -14,6 +14,7 @@ use ralph_workspace::{Git, Snapshot, Workspace};
 
 use crate::bus::Bus;
 use crate::control::Stopping;
+use crate::holding::{self, Hold};
 use crate::leftover;
 use crate::rawlog::RawLog;
 use crate::redact;
@@ -56,6 +57,8 @@ pub struct CallServices {
     pub gate: Option<GateAccess>,
     /// What a gate asked of the host, and was told.
     pub asked: Mutex<Asked>,
+    /// What held the program that a gate had run last, for records.
+    pub held: Mutex<Option<serde_json::Value>>,
 }
 
 /// What a gate may reach, if it is granted.
@@ -71,6 +74,8 @@ pub struct GateAccess {
     pub timeout: Duration,
     /// For programs.
     pub env: Vec<String>,
+    /// For programs.
+    pub hold: Arc<Hold>,
 }
 
 impl CallServices {
@@ -85,6 +90,7 @@ impl CallServices {
             log: None,
             gate: None,
             asked: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 
@@ -197,7 +203,7 @@ impl Services for CallServices {
             env.push((name.into(), value.into()));
         }
         let asked = command.timeout_ms.map(Duration::from_millis);
-        let spawn = Spawn {
+        let mut spawn = Spawn {
             program,
             args: command.args.iter().map(OsString::from).collect(),
             cwd: gate.ws.root().to_path_buf(),
@@ -209,11 +215,27 @@ impl Services for CallServices {
             secrets: ralph_process::secrets().clone(),
             terminal: None,
             grace: Duration::from_secs(2),
+            confinement: None,
         };
+        let mut confined = gate
+            .hold
+            .confine(&gate.ws, None, &mut spawn)
+            .await
+            .map_err(|e| ProcessError::Failed(e.to_string()))?;
         let mut remembered = None;
-        let started =
-            |pid, start_time| remembered = Some(leftover::remember(&gate.ws, pid, start_time));
-        let answer = match ralph_process::run_noted(spawn, OUTPUT_TAIL, started).await {
+        let mut served = Ok(());
+        let started = |pid, start_time| {
+            remembered = Some(leftover::remember(&gate.ws, pid, start_time));
+            served = confined.started();
+        };
+        let ran = ralph_process::run_noted(spawn, OUTPUT_TAIL, started).await;
+        if let Ok(mut held) = self.held.lock() {
+            *held = holding::record(&confined);
+        }
+        let answer = match ran {
+            Ok(_) if served.is_err() => Err(ProcessError::Failed(
+                "its way to the hosts it may reach could not be opened".into(),
+            )),
             Ok(out) => Ok(Output {
                 code: out.finished.code,
                 timed_out: out.finished.ended_by == ralph_process::EndedBy::Timeout,

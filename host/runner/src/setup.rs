@@ -8,12 +8,13 @@ use ralph_config::types::{Gate, Isolation, Judge, OnLimit};
 use ralph_engine::fact::Rules;
 use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::Role;
-use ralph_plugins::Host;
+use ralph_plugins::{Host, Kind};
 use ralph_workspace::Git;
 
 use crate::branch;
 use crate::deciding;
 use crate::error::Error;
+use crate::holding::protected;
 use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
 use crate::sources::Source;
@@ -133,6 +134,7 @@ impl Setup {
             )));
         }
         let git = Git::open(&project.ws)?;
+        git.watch(protected(&config.sandbox));
         let words = Words::of(&project)?;
         let registry = Registry::new(host, &project);
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
@@ -170,6 +172,20 @@ impl Setup {
         for name in &config.run.fallback {
             fallback.push(registry.agent(name, config.agents.get(name)).await?);
         }
+        let mut warnings = tasks.warnings().to_vec();
+        let askers = judge.iter().chain(&review).map(|a: &Asker| &a.agent);
+        for agent in [&agent].into_iter().chain(&fallback).chain(askers) {
+            if agent.bound.plugin.kind() != Kind::Agent {
+                agent
+                    .hold
+                    .demand(&format!("agent `{}`", agent.name))
+                    .await?;
+                warnings.extend(agent.hold.warning().await.filter(|w| !warnings.contains(w)));
+            }
+        }
+        for (name, gate) in &gates {
+            gate.hold.demand(&format!("gate `{name}`")).await?;
+        }
         let width = options.parallel.unwrap_or(config.parallel.workers);
         let isolated = config.git.isolation == Isolation::Worktree;
         let workers = (width > 1 || isolated || options.parallel.is_some())
@@ -193,7 +209,7 @@ impl Setup {
             canonicaliser,
             rules,
             source,
-            warnings: tasks.warnings().to_vec(),
+            warnings,
             words,
             target: options.task,
             deciding: deciding::paths(&project),

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bus::{Bus, View};
 use crate::error::Error;
+use crate::holding::protected;
 use crate::journal::{self, Line};
 use crate::names::{Places, branch_name, task_dir};
 use crate::setup::Setup;
@@ -86,7 +87,7 @@ impl Worker {
         Ok(Some(Worker {
             note,
             dir: dir.to_owned(),
-            git: Git::open(&ws)?,
+            git: watched(main, &ws)?,
             ws,
         }))
     }
@@ -123,7 +124,7 @@ impl Worker {
         Ok(Worker {
             note,
             dir,
-            git: Git::open(&ws)?,
+            git: watched(main, &ws)?,
             ws,
         })
     }
@@ -275,6 +276,12 @@ impl Worker {
     pub(crate) async fn remove(&self, main: &Setup) -> Result<(), Error> {
         remove(main, &self.dir).await
     }
+}
+
+fn watched(main: &Setup, ws: &Workspace) -> Result<Git, Error> {
+    let git = Git::open(ws)?;
+    git.watch(protected(&main.project.config.sandbox));
+    Ok(git)
 }
 
 fn at_agent(lines: &[Line]) -> bool {

@@ -20,7 +20,7 @@ pub mod path;
 pub mod root;
 
 pub use error::GuardError;
-pub use git::{Advanced, Changes, Commit, Git, GitError, Restacked, Snapshot};
+pub use git::{Advanced, Changes, Commit, Git, GitError, Restacked, Snapshot, repository};
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};
 pub use lock::{LockError, ProjectLock};

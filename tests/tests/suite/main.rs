@@ -33,6 +33,7 @@ mod processes;
 mod prompts;
 mod pty;
 mod quickstart;
+mod sandbox;
 mod secrets;
 mod signals;
 mod sources;

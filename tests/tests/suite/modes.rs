@@ -82,9 +82,9 @@ fn watch_asks_once_for_several_changes_and_not_for_ignored_files() {
 fn a_run_that_is_killed_is_started_again_and_ends_complete() {
     let p = Project::build()
         .tasks("PRD.md", "## Tasks\n- [ ] Only thing\n")
-        // The agent's parent is ralph itself.
+        // The agent's parent is ralph itself, which it can't reach from a sandbox.
         .agent("cat >/dev/null\nif [ $(count agent) = 1 ]; then kill -9 $PPID; hang; fi\necho work >work.txt\necho 'EXIT_SIGNAL: true'\n")
-        .toml("[supervise]\nbackoff = \"1ms\"")
+        .toml("[supervise]\nbackoff = \"1ms\"\n[sandbox]\nprofile = \"off\"")
         .ready();
     p.run(&["supervise"]).expect(0).says("restart 1");
     assert_eq!(p.commits(), ["ralph: T1 Only thing"]);

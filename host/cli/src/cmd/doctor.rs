@@ -63,6 +63,9 @@ pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
             for (name, result) in agents(&project).await {
                 add(&format!("agent {name}"), result);
             }
+            for (name, result) in sandbox(&project).await {
+                add(&name, result);
+            }
             let setup = match super::host() {
                 Ok(host) => Setup::new(project, host, RunOptions::default()).await,
                 Err(e) => Err(e),
@@ -144,6 +147,28 @@ async fn agents(project: &Project) -> Vec<(String, Result<String, String>)> {
         out.push((name, result));
     }
     out
+}
+
+/// What holds native programs here. Less than was asked for fails only where all of it is required.
+async fn sandbox(project: &Project) -> Vec<(String, Result<String, String>)> {
+    let root = project.ws.root();
+    let all = match ralph_runner::holding::overview(&project.config, root).await {
+        Ok(all) => all,
+        Err(e) => return vec![("sandbox".into(), Err(e.to_string()))],
+    };
+    let required = project.config.sandbox.require;
+    let check = |held: ralph_runner::holding::Held| {
+        let mut line = held.enforced.line();
+        if let Some(remark) = held.remark {
+            line = format!("{line}; {remark}");
+        }
+        let ok = held.enforced.is_whole() || !required;
+        (
+            format!("sandbox {}", held.who),
+            if ok { Ok(line) } else { Err(line) },
+        )
+    };
+    all.into_iter().map(check).collect()
 }
 
 fn used(config: &Config) -> Vec<String> {

@@ -85,7 +85,8 @@ impl Bridge {
                 Slot::Starting => return Err(busy("one is starting")),
             }
         }
-        let started = self.start(client, wanted).await;
+        // A run's future is deep; so is what it stands in.
+        let started = Box::pin(self.start(client, wanted)).await;
         if started.is_err() {
             *self.slot() = Slot::Free;
         }
@@ -148,7 +149,7 @@ impl Bridge {
         teller.attach(desk);
         let (slot, client) = (self.slot.clone(), client.clone());
         tokio::spawn(async move {
-            let ran = hosted.to_its_end().await;
+            let ran = Box::pin(hosted.to_its_end()).await;
             // Everything else has been told when the teller's queue is empty.
             teller.close();
             let last_iteration = telling.await.unwrap_or(None);

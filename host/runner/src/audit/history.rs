@@ -126,6 +126,7 @@ impl Record {
                     result,
                     plugin,
                     millis,
+                    ..
                 } => Some(Answer {
                     name: result.name.clone(),
                     verdict: result.verdict.clone(),

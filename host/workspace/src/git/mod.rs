@@ -55,6 +55,7 @@ mod wip;
 mod worktree;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -64,6 +65,13 @@ pub use commit::Commit;
 pub use error::GitError;
 pub use snapshot::Snapshot;
 pub use worktree::{Advanced, Restacked};
+
+/// The directory that belongs to the work tree around `root`, and the one that all work
+/// trees of its repository share; the same if there is one only. `None` where there is no repository.
+pub fn repository(root: &Path) -> Option<(PathBuf, PathBuf)> {
+    let repo = Repo::discover(root).ok()?;
+    Some((repo.git_dir, repo.common_dir))
+}
 
 use crate::guard::Workspace;
 use repo::{Head, Repo};
@@ -96,6 +104,8 @@ struct Memory {
     /// Extra paths that were seen to be tracked.
     tracked: BTreeSet<String>,
     hashes: protected::Hashes,
+    /// Paths that are watched beside git's and ralph's own.
+    watched: Vec<String>,
 }
 
 impl Git {
@@ -149,6 +159,12 @@ impl Git {
                 memory: Mutex::default(),
             }),
         }
+    }
+
+    /// These files and directories, relative to the root, are watched like git's hooks: a
+    /// change of one is among [`Changes::protected`]. Holds for this and its clones.
+    pub fn watch(&self, paths: &[String]) {
+        self.memory().watched = paths.to_vec();
     }
 
     /// How many git processes this (and its clones) started so far.

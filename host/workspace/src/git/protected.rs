@@ -29,6 +29,7 @@ impl Git {
     /// Never fails: what cannot be read is recorded as that.
     pub(super) fn protected(&self) -> BTreeMap<String, String> {
         let mut memory = self.memory();
+        let watched = memory.watched.clone();
         let mut walk = Walk {
             found: BTreeMap::new(),
             hashes: &mut memory.hashes,
@@ -49,6 +50,9 @@ impl Git {
             walk.file(root, name, name);
         }
         walk.below(root, ".ralph", ".ralph", 0);
+        for name in &watched {
+            walk.below(root, name, name, 0);
+        }
         if walk.left == 0 {
             tracing::warn!(
                 MAX_ENTRIES,
