@@ -238,6 +238,10 @@ pub struct Gate {
     /// Programs it starts may take this long.
     #[serde(default = "Gate::default_timeout")]
     pub timeout: Span,
+    /// What no two of its kind can share: a port, a database. Of the gates with the same words here,
+    /// in whichever worker, one runs at a time; the wait doesn't count to its `timeout`.
+    #[serde(default)]
+    pub exclusive: Option<String>,
     /// Names of environment variables its programs get beside the usual ones.
     #[serde(default)]
     pub env: Vec<String>,

@@ -329,6 +329,9 @@ pub enum Fact {
         /// What the operating system held its programs to, if it ran any; opaque here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<Value>,
+        /// How long it had waited for its turn before.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        waited: u64,
     },
     /// Judge or reviewer was asked, and has not ruled: what it cost.
     Asked {
@@ -481,4 +484,8 @@ pub enum Fact {
         #[serde(flatten)]
         end: EndReason,
     },
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

@@ -344,6 +344,7 @@ impl World {
                         plugin: String::new(),
                         millis: 1,
                         sandbox: None,
+                        waited: 0,
                     });
                 }
                 facts

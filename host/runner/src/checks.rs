@@ -291,6 +291,15 @@ struct GateCall {
 }
 
 async fn check(call: GateCall) -> Result<Fact, Error> {
+    let asked = Instant::now();
+    let turn = call.gate.as_ref().and_then(|g| g.turn.clone());
+    let _turn = match &turn {
+        Some(turn) => Some(turn.lock().await),
+        None => None,
+    };
+    let waited = turn
+        .as_ref()
+        .map_or(0, |_| asked.elapsed().as_millis() as u64);
     let began = Instant::now();
     let (verdict, plugin) = match &call.gate {
         None => (
@@ -350,5 +359,6 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
         plugin,
         millis: began.elapsed().as_millis() as u64,
         sandbox: call.services.held.lock().ok().and_then(|mut h| h.take()),
+        waited,
     })
 }

@@ -210,13 +210,14 @@ impl Finished<'_> {
                         "stdout_path": places.log(&c.agent, ""), "sandbox": sandbox, "_schema": RECEIPT_SCHEMA,
                     })));
                 }
-                Fact::GateAnswered { result, plugin, millis, sandbox } => {
+                Fact::GateAnswered { result, plugin, millis, sandbox, waited } => {
                     gate += 1;
                     digests.insert(format!("gate {}", result.name), json!(plugin));
                     out.push((format!("gate_{gate:02}"), json!({
                         "name": result.name, "plugin_sha256": plugin, "verdict": result.verdict,
                         "returncode": i32::from(!result.verdict.passed()), "sandbox": sandbox,
-                        "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3, "_schema": RECEIPT_SCHEMA,
+                        "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3,
+                        "waited_seconds": *waited as f64 / 1e3, "_schema": RECEIPT_SCHEMA,
                     })));
                 }
                 Fact::Answered { role, verdict, plugin, usage, millis } => {

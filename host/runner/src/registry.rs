@@ -38,6 +38,8 @@ pub struct BoundGate {
     pub bound: Bound,
     /// What holds its programs.
     pub hold: Arc<Hold>,
+    /// Held while it runs, if it is exclusive: shared by the gates with the same words, and by all workers.
+    pub turn: Option<Arc<tokio::sync::Mutex<()>>>,
 }
 
 /// An agent, ready to work.
@@ -185,6 +187,7 @@ impl Registry {
             hold: Arc::new(Hold::of_gate(&self.config, self.ws.root(), gate)?),
             gate: gate.clone(),
             bound,
+            turn: None,
         })
     }
 

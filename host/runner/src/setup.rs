@@ -232,8 +232,12 @@ fn budget(config: &Config) -> Budget {
 
 async fn gates(registry: &Registry, tables: &[Gate]) -> Result<BTreeMap<String, BoundGate>, Error> {
     let mut gates = BTreeMap::new();
+    let mut turns: BTreeMap<String, Arc<tokio::sync::Mutex<()>>> = BTreeMap::new();
     for gate in tables {
-        gates.insert(gate.name.clone(), registry.gate(gate).await?);
+        let mut bound = registry.gate(gate).await?;
+        let turn = |words: &String| turns.entry(words.clone()).or_default().clone();
+        bound.turn = gate.exclusive.as_ref().map(turn);
+        gates.insert(gate.name.clone(), bound);
     }
     Ok(gates)
 }

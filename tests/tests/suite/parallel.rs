@@ -245,3 +245,22 @@ fn a_run_switches_to_the_branch_it_is_told_and_the_users_changes_come_along() {
     assert_eq!(p.git(&["rev-parse", "work/plan~2"]), before);
     assert_eq!(p.read("untracked.txt"), "mine\n");
 }
+
+/// D04
+#[test]
+fn gates_that_need_the_same_thing_take_turns_in_all_workers_and_say_how_long_they_waited() {
+    // Two at a time fail, as two servers on one port do.
+    let gate = "mkdir \"$SIDE/port\" || exit 1\nsleep 1.2\nrmdir \"$SIDE/port\"\n";
+    let p = Project::build()
+        .tasks("PRD.md", FOUR)
+        .agent(&agent(""))
+        .toml("[[gates]]\nname = \"one\"\nrun = [\"sh\", \"SIDE/port.sh\"]\nexclusive = \"port 4000\"\n")
+        .toml("[[gates]]\nname = \"two\"\nrun = [\"sh\", \"SIDE/port.sh\"]\nexclusive = \"port 4000\"\n")
+        .ready();
+    p.script("port.sh", gate);
+    let ran = p.run(&["run", "--parallel", "2"]).expect(0);
+    assert_eq!(p.commits().len(), 4);
+    let waited = p.receipts("T1", "gate_02")[0]["waited_seconds"].as_f64();
+    assert!(waited.is_some_and(|s| s > 0.0), "{waited:?}");
+    ran.says("for its turn");
+}

@@ -109,31 +109,39 @@ async fn go(
         true => Some(Person::new(&control)?),
         false => None,
     };
-    let view: Arc<dyn View> = if let Some(person) = &person {
-        person.view.clone()
-    } else if out.json || !Live::fits() {
-        Arc::new(Queued::new(Plain::new(out.json)))
-    } else {
-        Arc::new(Queued::new(Live::new()))
+    let queued = match &person {
+        Some(_) => None,
+        None if out.json || !Live::fits() => Some(Queued::new(Plain::new(out.json))),
+        None => Some(Queued::new(Live::new())),
+    }
+    .map(Arc::new);
+    let view: Option<Arc<dyn View>> = match (&person, &queued) {
+        (Some(person), _) => Some(person.view.clone()),
+        (None, Some(queued)) => Some(queued.clone()),
+        (None, None) => None,
     };
     if let Some(person) = &person {
         person.attach();
     }
     let caught = Arc::new(AtomicI32::new(0));
     let watch = tokio::spawn(watch_signals(control.clone(), Some(caught.clone())));
-    let ran = hosted(setup, view, &control, stopping).await;
+    let ran = hosted(setup, view.into_iter().collect(), &control, stopping).await;
     watch.abort();
+    // The feed has the desk, which has the bus: the end of all of them is the process's.
+    if let Some(queued) = &queued {
+        queued.finish();
+    }
     let signal = Some(caught.load(Ordering::SeqCst)).filter(|s| *s != 0);
     Ok((ran?, signal))
 }
 
 async fn hosted(
     setup: Setup,
-    view: Arc<dyn View>,
+    views: Vec<Arc<dyn View>>,
     control: &Control,
     stopping: Stopping,
 ) -> Result<Summary, Error> {
-    let run = Hosted::begin(setup, vec![view], control, stopping).await?;
+    let run = Hosted::begin(setup, views, control, stopping).await?;
     if let Some(why) = &run.unsteered {
         note(&format!(
             "warning: this run can't be steered from elsewhere: {why}"

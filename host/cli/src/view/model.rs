@@ -218,9 +218,19 @@ impl Model {
                 );
                 lines
             }
-            Fact::GateAnswered { result, millis, .. } => {
+            Fact::GateAnswered {
+                result,
+                millis,
+                waited,
+                ..
+            } => {
                 self.gates.0 += 1;
-                verdict_lines(&format!("gate {}", result.name), &result.verdict, *millis)
+                let mut who = format!("gate {}", result.name);
+                // Shorter waits are nobody's concern.
+                if *waited >= 1000 {
+                    who.push_str(&format!(" (after {} for its turn)", time(*waited)));
+                }
+                verdict_lines(&who, &result.verdict, *millis)
             }
             Fact::Answered {
                 role,

@@ -73,14 +73,22 @@ impl View for Queued {
     }
 }
 
-impl Drop for Queued {
-    fn drop(&mut self) {
+impl Queued {
+    /// Takes no more events, and waits until the last ones are shown, though no
+    /// longer than a second. Others may still hold the view: nobody else waits.
+    pub fn finish(&self) {
         if let Ok(mut queue) = self.queue.lock() {
             queue.take();
         }
         if let Ok(done) = self.done.lock() {
             let _ = done.recv_timeout(LAST);
         }
+    }
+}
+
+impl Drop for Queued {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
