@@ -43,7 +43,7 @@ impl Screen {
     /// Draws a piece; the lines that are new, each with its end.
     pub fn draw(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut out = String::new();
-        for slice in piece.chunks(SLICE) {
+        for slice in piece.chunks(SLICE).flat_map(before_modes) {
             self.parser.process(slice);
             if self.parser.screen().alternate_screen() {
                 self.drawn = Some(self.parser.screen().contents());
@@ -111,6 +111,19 @@ impl Screen {
         let text = screen.rows(0, columns.get()).nth(row).unwrap_or_default();
         (text, screen.row_wrapped(nth))
     }
+}
+
+/// Cut before each change of a mode: what stood on the screen is told before
+/// another screen takes its place.
+fn before_modes(slice: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = slice;
+    std::iter::from_fn(move || {
+        let later = rest.get(1..).filter(|later| !later.is_empty());
+        let mode = later.and_then(|later| later.windows(3).position(|w| w == b"\x1b[?"));
+        let (first, behind) = rest.split_at(mode.map_or(rest.len(), |at| at + 1));
+        rest = behind;
+        Some(first).filter(|first| !first.is_empty())
+    })
 }
 
 fn put(out: &mut String, text: &str, wrapped: bool) {
