@@ -44,6 +44,7 @@ pub struct Builder {
     in_agent: String,
     toml: String,
     files: Vec<(String, String)>,
+    outside_tmp: bool,
 }
 
 impl Builder {
@@ -102,6 +103,13 @@ impl Builder {
         with
     }
 
+    /// Not below `/tmp`, which a sandbox leaves writable or makes empty, but in the user's home.
+    #[must_use]
+    pub fn outside_tmp(mut self) -> Builder {
+        self.outside_tmp = true;
+        self
+    }
+
     /// Writes it, commits it, trusts it.
     #[must_use]
     pub fn ready(self) -> Project {
@@ -113,7 +121,11 @@ impl Builder {
     /// Writes it and commits it.
     #[must_use]
     pub fn untrusted(self) -> Project {
-        let project = Project::bare();
+        let project = if self.outside_tmp {
+            Project::bare_in(Path::new(&std::env::var_os("HOME").expect("a home")))
+        } else {
+            Project::bare()
+        };
         project.write(&self.tasks.0, &self.tasks.1);
         project.script("agent.sh", &self.agent);
         for (name, script) in &self.files {
@@ -145,15 +157,20 @@ impl Project {
             in_agent: String::new(),
             toml: String::new(),
             files: Vec::new(),
+            outside_tmp: false,
         }
     }
 
     /// An empty repository.
     #[must_use]
     pub fn bare() -> Project {
+        Project::bare_in(&std::env::temp_dir())
+    }
+
+    fn bare_in(dir: &Path) -> Project {
         let dir = tempfile::Builder::new()
             .prefix("ralph-test-")
-            .tempdir()
+            .tempdir_in(dir)
             .expect("a directory");
         for sub in ["repo", "home", "state", "side"] {
             fs::create_dir(dir.path().join(sub)).expect("a directory");

@@ -1,5 +1,7 @@
 //! The operating system's sandbox, seen from a run.
 
+use std::os::unix::fs::PermissionsExt;
+
 use ralph_tests::Project;
 use serde_json::Value;
 
@@ -320,4 +322,94 @@ fn limits_hold_a_gate_and_stand_in_its_receipt() {
         held["limits"],
         serde_json::json!({ "file_size": 1 << 20, "open_files": 77 })
     );
+}
+
+/// What an agent tries to change, one after another; what it is told goes beside the project.
+const TAMPER: &str = r#"
+try() { sh -c "$1" 2>>"$SIDE/told" && echo "$1" >>"$SIDE/done"; }
+cat >/dev/null
+try "printf x >.git/hooks/pre-commit"
+try "git config user.name Mallory"
+try "printf x >>ralph.toml"
+try "printf x >>.ralph/journal.jsonl"
+try "mv .ralph aside"
+try "mv .git aside"
+try "printf x >>$HOME/new"
+echo y >>work.txt
+git add --all && echo staged >"$SIDE/staged"
+echo 'EXIT_SIGNAL: true'
+"#;
+
+#[test]
+fn in_a_view_nothing_that_decides_can_be_changed_and_the_work_is_accepted() {
+    let p = Project::build()
+        .outside_tmp()
+        .tasks("PRD.md", "# Plan\n\n## Tasks\n\n- [ ] Only thing\n")
+        .agent(TAMPER)
+        .gate("g", "test -s work.txt")
+        .toml("[sandbox]\nlayer = \"bubblewrap\"\nwrite = [\"SIDE\"]")
+        .ready();
+    if skipped(&p, "bubblewrap") {
+        return;
+    }
+    p.run(&["run"]).expect(0);
+    assert!(!p.side("done").exists(), "{}", p.noted("done"));
+    assert_eq!(p.noted("staged").trim(), "staged");
+    assert_eq!(p.commits(), ["ralph: T1 Only thing"]);
+    for kind in ["runner", "gate_01"] {
+        let held = receipt(&p, kind)["sandbox"].clone();
+        assert_eq!(held["layer"], "bubblewrap", "{held}");
+        assert!(
+            held["protected"]
+                .as_str()
+                .is_some_and(|t| t.contains("read-only in the program's view")),
+            "{held}"
+        );
+    }
+}
+
+#[test]
+fn under_landlock_the_same_is_found_afterwards_and_ends_the_run() {
+    let p = Project::build()
+        .outside_tmp()
+        .agent(&TAMPER.replace("try \"mv", ": \"mv"))
+        .toml("[sandbox]\nwrite = [\"SIDE\"]")
+        .ready();
+    if skipped(&p, "landlock") {
+        return;
+    }
+    let ran = p.run(&["run"]).expect(2);
+    for path in [".git/config", ".git/hooks/pre-commit", "ralph.toml"] {
+        assert!(ran.stdout.contains(path), "{path}: {}", ran.stdout);
+    }
+    assert!(
+        !p.noted("done").contains("/new"),
+        "its home is out of reach: {}",
+        p.noted("done")
+    );
+    assert_eq!(p.commits(), Vec::<String>::new());
+}
+
+/// codex's own sandbox makes mounts, which Landlock forbids: inside of it every command would fail.
+#[test]
+fn codex_is_told_to_leave_its_own_sandbox_off_where_landlock_holds_it() {
+    let arguments = |sandbox: &str| {
+        let p = Project::build()
+            .in_loop("max_iterations = 1")
+            .toml(&format!(
+                "{sandbox}\n[agents.codex]\nargv = [\"SIDE/codex\"]"
+            ))
+            .untrusted();
+        let script = "cat >/dev/null; printf '%s ' \"$@\" >\"$SIDE/arguments\"";
+        let path = p.script("codex", script);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+        p.run(&["run", "--agent", "codex", "--trust"]);
+        (layer(&p), p.noted("arguments"))
+    };
+    let (here, told) = arguments("");
+    let (_, free) = arguments("[sandbox]\nprofile = \"off\"");
+    assert!(free.contains("workspace-write"), "{free}");
+    if here.as_deref() == Some("landlock") {
+        assert!(!told.contains("workspace-write"), "{told}");
+    }
 }
