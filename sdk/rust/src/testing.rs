@@ -23,6 +23,7 @@ type Process = Rc<RefCell<dyn FnMut(&Command) -> Result<Output, ProcessError>>>;
 /// configuration, no changes, and every program refused.
 pub struct Host {
     pub(crate) config: String,
+    pub(crate) prompt: String,
     pub(crate) files: Vec<FileChange>,
     diff: DiffText,
     process: Option<Process>,
@@ -49,6 +50,7 @@ impl Default for Host {
     fn default() -> Self {
         Host {
             config: "{}".into(),
+            prompt: String::new(),
             files: Vec::new(),
             diff: DiffText {
                 text: String::new(),
@@ -70,6 +72,12 @@ impl Host {
     /// The plugin's configuration, one JSON object.
     pub fn config(mut self, json: impl Into<String>) -> Self {
         self.config = json.into();
+        self
+    }
+
+    /// The prompt of the agent call.
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.prompt = text.into();
         self
     }
 

@@ -23,6 +23,7 @@
 //! refused a tool on the way is still a success; each refusal is a notice.
 //! Written for Claude Code 2.1.
 
+mod check;
 mod events;
 
 use ralph_plugin::dialect::JsonSession;
@@ -52,6 +53,15 @@ fn shell() -> Vec<String> {
     vec!["Bash".into()]
 }
 
+impl Config {
+    fn program(&self) -> String {
+        self.argv
+            .first()
+            .map_or("claude", String::as_str)
+            .to_owned()
+    }
+}
+
 /// See the crate's documentation.
 pub struct Claude;
 
@@ -60,11 +70,7 @@ impl AgentDriver for Claude {
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
-        let program = config
-            .argv
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "claude".into());
+        let program = config.program();
         let mut launch = Launch::new(program)
             .args(["-p", "--output-format", "stream-json", "--verbose"])
             .stdin(prompt);
@@ -93,6 +99,7 @@ impl AgentDriver for Claude {
 }
 
 ralph_plugin::agent_driver!(Claude);
+ralph_plugin::agent_check!(Claude);
 
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,7 @@
 //! them to `usage.json` in the scratch directory, and they are reported at the end.
 //! Written for copilot 1.0.
 
+mod check;
 mod events;
 mod usage;
 
@@ -47,6 +48,15 @@ struct Config {
     _prompt: PromptBy,
 }
 
+impl Config {
+    fn program(&self) -> String {
+        self.argv
+            .first()
+            .map_or("copilot", String::as_str)
+            .to_owned()
+    }
+}
+
 /// See the crate's documentation.
 pub struct Copilot;
 
@@ -55,11 +65,7 @@ impl AgentDriver for Copilot {
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
-        let program = config
-            .argv
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "copilot".into());
+        let program = config.program();
         let usage_file = format!("{}/{}", it.scratch.trim_end_matches('/'), usage::FILE);
         let mut launch = Launch::new(program)
             .args([
@@ -90,6 +96,7 @@ impl AgentDriver for Copilot {
 }
 
 ralph_plugin::agent_driver!(Copilot);
+ralph_plugin::agent_check!(Copilot);
 
 #[cfg(test)]
 mod tests;
