@@ -14,6 +14,7 @@ use crate::control::Stopping;
 use crate::error::Error;
 use crate::journal::Syncing;
 use crate::leftover;
+use crate::program;
 use crate::rawlog::RawLog;
 use crate::registry::BoundAgent;
 use crate::replay::tape::{self, AgentTape, ExitTape, Given};
@@ -25,28 +26,8 @@ const FINAL_MAX: usize = 64 * 1024;
 const COLLECT_MAX: u64 = 1 << 20;
 /// A driver may want this many files.
 const COLLECT_FILES: usize = 16;
-
-/// Environment variables that belong to the agents we know.
-const OWN_ENV: [(&str, &[&str]); 3] = [
-    ("codex", &["OPENAI_*", "CODEX_*"]),
-    (
-        "claude",
-        &[
-            "ANTHROPIC_*",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_USE_*",
-            "CLAUDE_CODE_MAX_*",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_DISABLE_*",
-            "AWS_*",
-            "CLOUD_ML_REGION",
-        ],
-    ),
-    (
-        "copilot",
-        &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
-    ),
-];
+/// A program whose input its driver has closed gets this long to end by itself.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 /// What one call needs.
 pub(crate) struct AgentCall<'a> {
@@ -96,6 +77,7 @@ pub(crate) async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let services = Arc::new(CallServices {
         role: Some(call.it.role),
         log,
+        prompt: call.prompt.to_owned(),
         ..CallServices::plain(call.agent.bound.plugin.name(), call.bus, call.stopping)
     });
     let root = call.ws.root().to_path_buf();
@@ -177,6 +159,7 @@ async fn driver(
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
+    program::make_home(call.agent)?;
     announced.wait().await?;
     let mut running = ralph_process::start(spawn(call, &launch)).map_err(|e| {
         Error::Usage(format!(
@@ -201,18 +184,21 @@ async fn driver(
     let finished = running.finish().await;
     drop(remembered);
     log.end(&finished.stderr_tail);
-    if let Err(e) = fed {
-        return Ok(AgentDone {
-            usage,
-            code: finished.code,
-            ..failed(e)
-        });
-    }
+    let dismissed = match fed {
+        Ok(dismissed) => dismissed,
+        Err(e) => {
+            return Ok(AgentDone {
+                usage,
+                code: finished.code,
+                ..failed(e)
+            });
+        }
+    };
     let outcome = match finished.ended_by {
-        EndedBy::Stopped => AgentOutcome::Interrupted,
+        EndedBy::Stopped if !dismissed => AgentOutcome::Interrupted,
         EndedBy::Timeout => timed_out("timeout", call.agent.agent.timeout.get()),
         EndedBy::Idle => timed_out("idle_timeout", call.agent.agent.idle_timeout.get()),
-        EndedBy::Itself => {
+        EndedBy::Itself | EndedBy::Stopped => {
             let exit = Exit {
                 code: finished.code,
                 signal: finished.signal,
@@ -249,6 +235,7 @@ async fn driver(
     })
 }
 
+/// Says whether the program was ended because its driver had no more use for it.
 async fn feed(
     call: &AgentCall<'_>,
     running: &mut Running,
@@ -256,9 +243,10 @@ async fn feed(
     log: &mut RawLog,
     usage: &mut Usage,
     tape: &mut AgentTape,
-) -> Result<(), PluginError> {
+) -> Result<bool, PluginError> {
     let stopper = running.stopper();
-    let mut stopped = false;
+    let (mut stopped, mut dismissed) = (false, false);
+    let mut goodbye: Option<tokio::time::Instant> = None;
     loop {
         let chunk = tokio::select! {
             chunk = running.next() => chunk,
@@ -267,8 +255,15 @@ async fn feed(
                 stopped = true;
                 continue;
             }
+            () = until(goodbye), if !stopped => {
+                stopper.stop();
+                (stopped, dismissed) = (true, true);
+                continue;
+            }
         };
-        let Some(chunk) = chunk else { return Ok(()) };
+        let Some(chunk) = chunk else {
+            return Ok(dismissed);
+        };
         log.write(&chunk);
         tape.chunk(chunk.len(), log.is_whole());
         let reaction = match session.feed(&chunk).await {
@@ -290,7 +285,16 @@ async fn feed(
         }
         if reaction.close_stdin {
             running.close_stdin();
+            goodbye.get_or_insert_with(|| tokio::time::Instant::now() + GOODBYE);
         }
+    }
+}
+
+/// For ever without a time.
+async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -305,24 +309,10 @@ fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
 }
 
 fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {
-    let mut names = call.agent.agent.env.clone();
-    for (plugin, own) in OWN_ENV {
-        if call.agent.bound.plugin.name() == plugin {
-            names.extend(own.iter().map(ToString::to_string));
-        }
-    }
-    let mut env = ralph_process::environment(&names);
-    for (name, value) in &launch.env {
-        env.retain(|(n, _)| n.as_os_str() != name.as_str());
-        env.push((name.into(), value.into()));
-    }
+    let env = program::environment(call.agent, &launch.env);
     let some = |d: Duration| Some(d).filter(|d| !d.is_zero());
     Spawn {
-        program: if launch.program.contains('/') {
-            call.ws.root().join(&launch.program).into_os_string()
-        } else {
-            launch.program.clone().into()
-        },
+        program: program::resolve(call.ws.root(), &launch.program, &env),
         args: launch.args.iter().map(Into::into).collect(),
         cwd: call.ws.root().to_path_buf(),
         env,

@@ -144,12 +144,7 @@ pub async fn check(project: &Project, agent: &BoundAgent, ask: bool) -> Result<S
     Ok(standing)
 }
 
-async fn run(
-    project: &Project,
-    agent: &BoundAgent,
-    probe: Probe,
-    dir: &std::path::Path,
-) -> Answer {
+async fn run(project: &Project, agent: &BoundAgent, probe: Probe, dir: &std::path::Path) -> Answer {
     let env = program::environment(agent, &probe.env);
     let spawn = Spawn {
         program: program::resolve(project.ws.root(), &probe.program, &env),

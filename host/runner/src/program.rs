@@ -150,7 +150,9 @@ fn native(found: &Path) -> Option<PathBuf> {
     let (package, other, inside) = script.ancestors().find_map(|dir| {
         let known = WRAPPED.iter().find(|(name, _, _)| dir.ends_with(name))?;
         let modules = dir.ancestors().nth(2)?;
-        modules.ends_with("node_modules").then_some((dir, known.1, known.2))
+        modules
+            .ends_with("node_modules")
+            .then_some((dir, known.1, known.2))
     })?;
     let processor = match std::env::consts::ARCH {
         "x86_64" => "x64",
@@ -201,7 +203,11 @@ mod tests {
     }
 
     fn processor() -> &'static str {
-        if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" }
+        if cfg!(target_arch = "aarch64") {
+            "arm64"
+        } else {
+            "x64"
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ralph_config::types::{Agent, Gate, Plugin as PluginConfig, Table};
+use ralph_config::types::{Agent, Gate, Home, Plugin as PluginConfig, Table};
 use ralph_engine::types::Role;
 use ralph_plugins::{Component, Grants, Host, Kind, Limits, Plugin, builtin};
 use ralph_workspace::Workspace;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::error::Error;
+use crate::program;
 use crate::project::Project;
 
 /// A component may be this big.
@@ -45,6 +46,8 @@ pub struct BoundAgent {
     pub agent: Agent,
     /// Driver or agent component.
     pub bound: Bound,
+    /// Its program's own settings and login, if they aren't the user's.
+    pub home: Option<std::path::PathBuf>,
 }
 
 /// Loads each component once.
@@ -205,10 +208,17 @@ impl Registry {
             }
         }
         let bound = self.bind(kind, &plugin, Grants::default(), config).await?;
+        let home = match agent.home {
+            Home::Project if kind == Kind::AgentDriver => {
+                Some(program::project_home(self.ws.root(), name)?)
+            }
+            _ => None,
+        };
         Ok(BoundAgent {
             name: name.to_owned(),
             agent,
             bound,
+            home,
         })
     }
 
