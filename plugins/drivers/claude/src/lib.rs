@@ -102,4 +102,6 @@ ralph_plugin::agent_driver!(Claude);
 ralph_plugin::agent_check!(Claude);
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

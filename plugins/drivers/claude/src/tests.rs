@@ -191,7 +191,11 @@ fn errors_are_told_apart_by_their_codes() {
             "login",
         ),
         (
-            vec![api_error(Some(500), "api_error", "API Error: 500, not 429")],
+            vec![api_error(
+                Some(404),
+                "not_found_error",
+                "API Error: 404, not 429",
+            )],
             "failed",
         ),
         (

@@ -36,14 +36,14 @@ impl AgentCheck for Codex {
                 let pointer = format!("/checks/auth.credentials/{key}");
                 str_at(&report, &pointer).unwrap_or_default().to_owned()
             };
-            let (login, detail) = match found {
-                "ok" => (Login::Yes, of("summary")),
-                _ => (
-                    Login::No,
-                    format!("{}. {}", of("summary"), of("remediation")),
-                ),
+            let (login, detail) = match (found, of("details/provider auth env var")) {
+                ("ok", _) => (Login::Yes, of("summary")),
+                (_, none) if none.is_empty() => {
+                    (Login::No, format!("{}; run `codex login`", of("summary")))
+                }
+                (_, variable) => (Login::No, format!("{}: {variable}", of("summary"))),
             };
-            let mut condition = condition.login(login, detail.trim());
+            let mut condition = condition.login(login, detail);
             if str_at(&report, "/checks/config.load/status") == Some("fail") {
                 let summary = str_at(&report, "/checks/config.load/summary");
                 let what = summary.unwrap_or("codex's own configuration can't be read");

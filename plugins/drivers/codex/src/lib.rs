@@ -80,4 +80,6 @@ ralph_plugin::agent_driver!(Codex);
 ralph_plugin::agent_check!(Codex);
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

@@ -25,9 +25,9 @@
 
 mod check;
 mod events;
+mod session;
 mod usage;
 
-use ralph_plugin::dialect::JsonSession;
 use ralph_plugin::{AgentDriver, Error, Iteration, Launch, PromptBy, Sandbox, config};
 use serde::Deserialize;
 
@@ -61,7 +61,7 @@ impl Config {
 pub struct Copilot;
 
 impl AgentDriver for Copilot {
-    type Session = JsonSession<events::Events>;
+    type Session = session::Call;
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
@@ -73,6 +73,8 @@ impl AgentDriver for Copilot {
                 "json",
                 "--usage-output-file",
                 &usage_file,
+                "--session-id",
+                &session::id(it),
             ])
             .collect(usage::FILE)
             .stdin(prompt);
@@ -98,5 +100,7 @@ impl AgentDriver for Copilot {
 ralph_plugin::agent_driver!(Copilot);
 ralph_plugin::agent_check!(Copilot);
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;
