@@ -3,7 +3,7 @@
 //!
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
-//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`], [`memory`]: what is measured
+//! - [`iteration`], [`gate`] with [`bare`], [`parse`], [`pick`], [`start`], [`memory`]: what is measured
 
 mod bare;
 mod child;
@@ -11,6 +11,7 @@ mod gate;
 mod history;
 mod iteration;
 mod memory;
+mod parse;
 mod pick;
 mod scratch;
 mod start;
@@ -28,7 +29,7 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, status, pick, start, memory, size
+  GROUP         only these: iteration, gate, parse, status, pick, start, memory, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -36,9 +37,10 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 7] = [
+const GROUPS: [(&str, Group); 8] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
+    ("parse", parse::rows),
     ("status", start::status),
     ("pick", pick::rows),
     ("start", start::start),

@@ -9,13 +9,14 @@
 )]
 
 mod binary;
+pub mod model;
 mod processes;
 mod project;
 mod ran;
 mod records;
 mod tree;
 
-pub use binary::{components, examples};
+pub use binary::{components, examples, target};
 pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};
