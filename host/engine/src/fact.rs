@@ -282,6 +282,9 @@ pub enum Fact {
         plugin: String,
         /// How long it took.
         millis: u64,
+        /// By which id the agent's program knows the session, if it told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// Workspace and task file were looked at.
     ChangesSeen {

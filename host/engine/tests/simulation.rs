@@ -307,6 +307,7 @@ impl World {
                     code: Some(0),
                     plugin: String::new(),
                     millis: 1,
+                    session: None,
                 };
                 let now = state.pace.now + 30;
                 let mut facts = vec![ended];

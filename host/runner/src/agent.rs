@@ -63,6 +63,15 @@ pub(crate) struct AgentDone {
     pub code: Option<i32>,
     /// How long it took.
     pub millis: u64,
+    /// By which id its program knows the session.
+    pub session: Option<String>,
+}
+
+/// What an agent's events add up to.
+#[derive(Default)]
+struct Sum {
+    usage: Usage,
+    session: Option<String>,
 }
 
 /// Has the agent work. An error is nobody's work: a program that isn't there, a full disk.
@@ -131,6 +140,7 @@ async fn component(
         usage,
         code: None,
         millis: 0,
+        session: None,
     })
 }
 
@@ -148,6 +158,7 @@ async fn driver(
         usage: Usage::default(),
         code: None,
         millis: 0,
+        session: None,
     };
     std::fs::write(
         std::path::Path::new(&call.it.scratch).join("prompt.md"),
@@ -171,13 +182,13 @@ async fn driver(
     let mut log = RawLog::open(call.ws, call.log)?;
     let given = Given::of(ctx, &call.it, plugin.digest());
     let mut tape = AgentTape::new(given, &launch, call.log, log.from());
-    let mut usage = Usage::default();
+    let mut sum = Sum::default();
     let fed = feed(
         call,
         &mut running,
         &mut session,
         &mut log,
-        &mut usage,
+        &mut sum,
         &mut tape,
     )
     .await;
@@ -188,7 +199,8 @@ async fn driver(
         Ok(dismissed) => dismissed,
         Err(e) => {
             return Ok(AgentDone {
-                usage,
+                usage: sum.usage,
+                session: sum.session,
                 code: finished.code,
                 ..failed(e)
             });
@@ -210,7 +222,7 @@ async fn driver(
                 Ok((outcome, events)) => {
                     for event in events {
                         tape.event(&event);
-                        show(call, &mut usage, event);
+                        show(call, &mut sum, event);
                     }
                     outcome
                 }
@@ -229,9 +241,10 @@ async fn driver(
     tape::save(call.ws, call.tape, &tape);
     Ok(AgentDone {
         outcome,
-        usage,
+        usage: sum.usage,
         code: finished.code,
         millis: 0,
+        session: sum.session,
     })
 }
 
@@ -241,7 +254,7 @@ async fn feed(
     running: &mut Running,
     session: &mut Session,
     log: &mut RawLog,
-    usage: &mut Usage,
+    sum: &mut Sum,
     tape: &mut AgentTape,
 ) -> Result<bool, PluginError> {
     let stopper = running.stopper();
@@ -275,7 +288,7 @@ async fn feed(
         };
         for event in reaction.events {
             tape.event(&event);
-            show(call, usage, event);
+            show(call, sum, event);
         }
         tape.wrote(&reaction.stdin, reaction.close_stdin);
         if !reaction.stdin.is_empty()
@@ -298,14 +311,26 @@ async fn until(at: Option<tokio::time::Instant>) {
     }
 }
 
-fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
-    if let AgentEvent::Usage(u) = &event {
-        *usage = *u;
+fn show(call: &AgentCall<'_>, sum: &mut Sum, event: AgentEvent) {
+    match &event {
+        AgentEvent::Usage(u) => sum.usage = *u,
+        AgentEvent::Notice(notice) if sum.session.is_none() => sum.session = session_in(notice),
+        _ => {}
     }
     call.bus.send(&Event::Agent {
         role: call.it.role,
         what: event,
     });
+}
+
+/// The id in a notice `NAME session ID…`, as `wit/types.wit` has it.
+fn session_in(notice: &str) -> Option<String> {
+    let mut words = notice.split([' ', ',']);
+    let told = words.next() == Some("session") || words.next() == Some("session");
+    let id = words
+        .next()
+        .filter(|id| told && !id.is_empty() && id.len() <= 128)?;
+    Some(ralph_engine::text::strip_escapes(id))
 }
 
 fn spawn(call: &AgentCall<'_>, launch: &Launch) -> Spawn {

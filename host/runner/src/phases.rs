@@ -147,6 +147,7 @@ impl Loop {
             code: done.code,
             plugin: agent.bound.plugin.digest().to_owned(),
             millis: done.millis,
+            session: done.session,
         };
         let mut facts = vec![ended];
         facts.extend(limit);

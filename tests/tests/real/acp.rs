@@ -27,7 +27,10 @@ fn its_work_is_allowed_and_accepted() {
     bench.start(&["step"]).wait().expect(0);
     assert_eq!(bench.project.read("one.txt"), "1\n");
     assert_eq!(bench.project.read("ran.txt"), "ran\n");
-    assert_eq!(bench.project.facts("agent_ended")[0]["outcome"]["type"], "finished");
+    assert_eq!(
+        bench.project.facts("agent_ended")[0]["outcome"]["type"],
+        "finished"
+    );
 }
 
 #[test]

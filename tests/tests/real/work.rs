@@ -40,7 +40,7 @@ fn a_run_of_two_tasks_is_committed_gated_and_counted() {
         .into_iter()
         .map(std::thread::JoinHandle::join)
         .collect();
-    for panic in ended.into_iter().filter_map(Result::err) {
+    if let Some(panic) = ended.into_iter().find_map(Result::err) {
         std::panic::resume_unwind(panic);
     }
 }
@@ -71,6 +71,8 @@ fn run(cli: Cli) {
     );
     for ended in p.facts("agent_ended") {
         assert_eq!(ended["outcome"]["type"], "finished", "{name}: {ended:?}");
+        let session = ended["session"].as_str().unwrap_or_default();
+        assert_eq!(session.len(), 36, "{name}: a UUID, not `{session}`");
         let usage = &ended["usage"];
         // Anthropic counts what came from its cache beside the input, OpenAI as part of it.
         let input = match cli {
@@ -91,9 +93,10 @@ fn run(cli: Cli) {
     }
     assert_eq!(u64::from(bench.model.requests()), 2 * ANSWERS, "{name}");
     assert_eq!(bench.model.complaints(), Vec::<String>::new(), "{name}");
-    // What it was told by its driver, and by which session it can be found again.
-    let log = p.run(&["show", "1"]).expect(0);
-    assert!(log.stdout.contains(name), "{}", log.stdout);
+    let session = p.facts("agent_ended")[0]["session"].clone();
+    p.run(&["show", "1"])
+        .expect(0)
+        .says(session.as_str().unwrap());
     p.run(&["verify"]).expect(0);
     p.run(&["replay", "1"]).expect(0);
 }

@@ -9,6 +9,8 @@
 //! args = ["--max-turns", "50"]
 //! [agents.claude.config]
 //! allowed-tools = ["Bash"]       # with workspace-write, beside reading and editing
+//! max-turns = 50                 # answers of the model in one call; more is a failed attempt
+//! max-budget-usd = 2.5           # the same for money
 //! ```
 //!
 //! The prompt goes in on standard input. What `sandbox` comes to:
@@ -44,6 +46,8 @@ struct Config {
     sandbox: Sandbox,
     #[serde(default = "shell")]
     allowed_tools: Vec<String>,
+    max_turns: Option<u32>,
+    max_budget_usd: Option<f64>,
     // For the `command` driver.
     #[serde(default, rename = "prompt")]
     _prompt: PromptBy,
@@ -93,6 +97,12 @@ impl AgentDriver for Claude {
         }
         if let Some(effort) = config.effort {
             launch = launch.args(["--effort".to_owned(), effort]);
+        }
+        if let Some(turns) = config.max_turns {
+            launch = launch.args(["--max-turns".to_owned(), turns.to_string()]);
+        }
+        if let Some(dollars) = config.max_budget_usd {
+            launch = launch.args(["--max-budget-usd".to_owned(), dollars.to_string()]);
         }
         Ok(launch.args(config.args))
     }

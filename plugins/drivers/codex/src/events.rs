@@ -33,7 +33,7 @@ impl Dialect for Events {
         match str_at(object, "/type").unwrap_or_default() {
             "thread.started" => {
                 let id = str_at(object, "/thread_id").unwrap_or("?");
-                out.push(Event::Notice(format!("codex thread {id}")));
+                out.push(Event::Notice(format!("codex session {id}")));
             }
             "turn.started" => self.completed = false,
             "item.started" => self.started(object, out),

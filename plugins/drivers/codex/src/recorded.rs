@@ -66,4 +66,4 @@ fn trouble_is_told_apart() {
 
 /// Input, cached, output: four answers of the model. Codex counts the cached ones as input.
 const USAGE: (u64, u64, u64) = (3200, 800, 200);
-const SESSION: &str = "codex thread ";
+const SESSION: &str = "codex session ";

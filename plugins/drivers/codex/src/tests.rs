@@ -111,7 +111,7 @@ fn a_whole_call_reads_the_same_wherever_it_was_cut() {
         *lead_in,
         Event::Notice("before the first event: Welcome to the {wrapper}".into())
     );
-    assert_eq!(*thread, Event::Notice("codex thread 01a21f08".into()));
+    assert_eq!(*thread, Event::Notice("codex session 01a21f08".into()));
     assert_eq!(
         *thinking,
         Event::Thinking("**Planning** I will write 漢字 🦀.".into())

@@ -7,6 +7,8 @@
 //! sandbox = "workspace-write"    # off | workspace-write | read-only
 //! argv = ["/opt/copilot/copilot"] # another program in place of `copilot`
 //! args = ["--deny-tool=shell(git push)"]
+//! [agents.copilot.config]
+//! max-ai-credits = 30            # of one call
 //! ```
 //!
 //! The prompt goes in on standard input (with `-p` the CLI would ignore that).
@@ -43,6 +45,8 @@ struct Config {
     args: Vec<String>,
     #[serde(default)]
     sandbox: Sandbox,
+    #[serde(rename = "max-ai-credits")]
+    max_ai_credits: Option<u32>,
     // For the `command` driver.
     #[serde(default, rename = "prompt")]
     _prompt: PromptBy,
@@ -92,6 +96,9 @@ impl AgentDriver for Copilot {
         }
         if let Some(effort) = config.effort {
             launch = launch.args(["--reasoning-effort".to_owned(), effort]);
+        }
+        if let Some(credits) = config.max_ai_credits {
+            launch = launch.args(["--max-ai-credits".to_owned(), credits.to_string()]);
         }
         Ok(launch.args(config.args))
     }

@@ -56,6 +56,8 @@ fn the_command_line_follows_sandbox_and_role() {
             "--x"
         ]
     );
+    let l = prepare(r#"{"max-ai-credits":30}"#, Role::Work);
+    assert_eq!(l.args[8..], ["--max-ai-credits", "30"]);
     for role in [Role::Judge, Role::Review] {
         let l = prepare(config, role);
         assert_eq!(
