@@ -3,7 +3,7 @@
 //!
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
-//! - [`iteration`], [`gate`] with [`bare`], [`pick`], [`start`],
+//! - [`iteration`], [`gate`] with [`bare`], [`parse`], [`pick`], [`start`],
 //!   [`spawn`], [`memory`], [`pump`]: what is measured
 
 mod bare;
@@ -12,6 +12,7 @@ mod gate;
 mod history;
 mod iteration;
 mod memory;
+mod parse;
 mod pick;
 mod pump;
 mod scratch;
@@ -31,7 +32,7 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, status, pick, start, spawn, memory, pump, size
+  GROUP         only these: iteration, gate, parse, status, pick, start, spawn, memory, pump, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -39,9 +40,10 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 9] = [
+const GROUPS: [(&str, Group); 10] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
+    ("parse", parse::rows),
     ("status", start::status),
     ("pick", pick::rows),
     ("start", start::start),

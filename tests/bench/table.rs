@@ -13,6 +13,8 @@ pub enum Unit {
     Seconds,
     /// Shown as MiB.
     Bytes,
+    /// Bytes per second, shown as MiB/s.
+    Rate,
 }
 
 /// How two sides are compared.
@@ -20,7 +22,7 @@ pub enum Unit {
 pub enum Compare {
     /// Ours divided by theirs.
     Ratio,
-    /// Theirs divided by ours: how many times faster we are.
+    /// Theirs divided by ours: how many times faster we are, or slower if a rate is compared.
     Faster,
     /// Ours minus theirs.
     Difference,
@@ -96,7 +98,11 @@ impl Row {
         };
         json!({
             "name": self.name,
-            "unit": if self.unit == Unit::Seconds { "s" } else { "bytes" },
+            "unit": match self.unit {
+                Unit::Seconds => "s",
+                Unit::Bytes => "bytes",
+                Unit::Rate => "bytes/s",
+            },
             "ours": side(&self.ours),
             "theirs": self.theirs.as_ref().map(side),
             "compare": match self.compare {
@@ -165,6 +171,7 @@ fn spread(samples: &Samples, unit: Unit) -> String {
 fn quantity(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
+        Unit::Rate => format!("{:.1} MiB/s", value / f64::from(1 << 20)),
         Unit::Seconds if value.abs() < 1e-3 => format!("{:.1} µs", value * 1e6),
         Unit::Seconds if value.abs() < 1.0 => format!("{:.2} ms", value * 1e3),
         Unit::Seconds => format!("{value:.2} s"),

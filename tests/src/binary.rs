@@ -8,8 +8,12 @@ use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 /// Every built-in component that some test uses.
-const COMPONENTS: [&str; 6] = [
+const COMPONENTS: [&str; 10] = [
     "command",
+    "acp",
+    "codex",
+    "claude",
+    "copilot",
     "scripted",
     "diff-scope",
     "no-secrets",
@@ -24,6 +28,11 @@ fn profile() -> PathBuf {
         .nth(2)
         .expect("target/<profile>/deps/<test>")
         .to_owned()
+}
+
+/// The folder of everything that is built.
+pub fn target() -> PathBuf {
+    profile().parent().expect("target").to_owned()
 }
 
 /// The built `ralph`.

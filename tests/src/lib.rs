@@ -10,6 +10,7 @@
 
 mod binary;
 mod bridge;
+pub mod model;
 mod processes;
 mod project;
 mod ran;
@@ -17,7 +18,7 @@ mod records;
 mod tcp;
 mod tree;
 
-pub use binary::{components, examples};
+pub use binary::{components, examples, target};
 pub use bridge::{Bridge, Ended};
 pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};

@@ -79,6 +79,8 @@ pub enum Command {
     Task(TaskArgs),
     /// Write the tasks of a file, or of a tracker, into a file of another form; never overwrites
     Convert(ConvertArgs),
+    /// Look at agents
+    Agent(AgentArgs),
     /// Look at components
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
@@ -132,6 +134,7 @@ impl Command {
             Command::Ps => "ps",
             Command::Task(_) => "task",
             Command::Convert(_) => "convert",
+            Command::Agent(_) => "agent",
             Command::Plugin(_) => "plugin",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
@@ -357,6 +360,21 @@ pub enum TaskCommand {
     Unblock { id: String },
     /// Open a task again and forget its attempts
     Retry { id: String },
+}
+
+#[derive(ClapArgs)]
+pub struct AgentArgs {
+    #[command(subcommand)]
+    pub command: AgentCommand,
+}
+
+#[derive(Subcommand)]
+pub enum AgentCommand {
+    /// Ask agents' programs for version and login, at no cost; exit code 1 if one can't work
+    Check {
+        /// Agents as `[agents.NAME]`; without any, those which a run would use
+        names: Vec<String>,
+    },
 }
 
 #[derive(ClapArgs)]

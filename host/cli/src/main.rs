@@ -89,6 +89,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Ps => cmd::steer::ps(out).await,
         Command::Convert(a) => cmd::task::convert(&dir, &a, out).await,
         Command::Task(a) => cmd::task::task(&dir, a, out).await,
+        Command::Agent(a) => cmd::agent::agent(&dir, &a, out).await,
         Command::Plugin(a) => cmd::plugin::plugin(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),
         Command::Doctor => cmd::doctor::doctor(&dir, out).await,

@@ -4,7 +4,7 @@
 pub const AGENTS: [&str; 4] = ["codex", "claude", "copilot", "scripted"];
 
 /// Components that drive a native program.
-pub const DRIVERS: [&str; 4] = ["codex", "claude", "copilot", "command"];
+pub const DRIVERS: [&str; 5] = ["codex", "claude", "copilot", "command", "acp"];
 
 /// Components that are the agent themselves.
 pub const SANDBOXED_AGENTS: [&str; 1] = ["scripted"];

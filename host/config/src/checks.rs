@@ -30,17 +30,14 @@ pub(crate) fn check(config: &Config, origins: &Origins) -> Vec<ConfigError> {
 
 pub(crate) struct Checks<'a> {
     pub(crate) config: &'a Config,
-    origins: &'a Origins,
+    pub(crate) origins: &'a Origins,
     errors: Vec<ConfigError>,
 }
 
 impl Checks<'_> {
     fn run(&mut self) {
         let config = self.config;
-        self.agent_name(&["loop", "agent"], &config.run.agent);
-        for (i, name) in config.run.fallback.iter().enumerate() {
-            self.agent_name(&["loop", "fallback", &i.to_string()], name);
-        }
+        self.agents();
         if let Some(mode) = &config.run.mode {
             let known = config.mode_names();
             self.known(&["loop", "mode"], "mode", mode, known);

@@ -15,6 +15,7 @@
 pub mod builtins;
 mod checks;
 mod checks_git;
+mod checks_loop;
 mod checks_prompt;
 mod checks_sandbox;
 mod checks_tasks;

@@ -57,7 +57,7 @@ pub fn load(sources: &[Source]) -> Result<Loaded, ConfigError> {
     if let Some(error) = ConfigError::join(broken) {
         return Err(error);
     }
-    let config: Config = serde_json::from_value(origins.root.json()).map_err(|e| {
+    let mut config: Config = serde_json::from_value(origins.root.json()).map_err(|e| {
         // The walk has seen every value, so this is a fault of the walk; better said than hidden.
         origins.error(&[], serde_json::Error::custom(e).to_string(), None)
     })?;
@@ -69,6 +69,7 @@ pub fn load(sources: &[Source]) -> Result<Loaded, ConfigError> {
             e.column,
         )
     });
+    put_agents(&mut config, &origins);
     match ConfigError::join(errors) {
         Some(error) => Err(error),
         None => Ok(Loaded {
@@ -105,6 +106,21 @@ fn put_later(root: &mut Node, later: &mut Later) {
         for name in names {
             set_unless(table, &["agents", &name, "timeout"], timeout.clone());
         }
+    }
+}
+
+/// Makes `agent` and `fallback` of `agents`. A later file that names the agent otherwise goes first.
+fn put_agents(config: &mut Config, origins: &Origins) {
+    let file = |key| origins.file_of(&["loop", key]);
+    let names = std::mem::take(&mut config.run.agents);
+    let Some((first, rest)) = names.split_first() else {
+        return;
+    };
+    if file("agent") <= file("agents") {
+        config.run.agent.clone_from(first);
+    }
+    if file("fallback") <= file("agents") {
+        config.run.fallback = rest.to_vec();
     }
 }
 

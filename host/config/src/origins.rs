@@ -28,6 +28,11 @@ impl Origins {
         self.root.find(path).is_some()
     }
 
+    /// Which of the sources it was written in, by number; a later one has the higher.
+    pub(crate) fn file_of(&self, path: &[&str]) -> Option<usize> {
+        self.root.find(path).map(|node| node.at.source)
+    }
+
     /// An error at the value of `path`, or at the nearest table above it if it is a default.
     pub fn error(
         &self,

@@ -64,6 +64,9 @@ pub struct Config {
 pub struct Loop {
     /// The agent that works, a name from `[agents]`.
     pub agent: String,
+    /// Short for `agent` and `fallback`: who works, and who takes over in this order. Empty once
+    /// the configuration is loaded: those two hold it then.
+    pub agents: Vec<String>,
     /// Iterations of one `ralph run`.
     #[schemars(range(min = 1, max = 100_000))]
     pub max_iterations: u32,
@@ -90,6 +93,7 @@ impl Default for Loop {
     fn default() -> Self {
         Loop {
             agent: "codex".into(),
+            agents: Vec::new(),
             max_iterations: 20,
             max_attempts: 3,
             no_progress_limit: 3,
@@ -168,6 +172,16 @@ pub enum Sandbox {
     ReadOnly,
 }
 
+/// Where an agent's program has its own settings and its login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Home {
+    /// Where the user has them.
+    User,
+    /// In a directory for this project and this agent alone, outside the repository.
+    Project,
+}
+
 /// `[agents.<name>]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -190,6 +204,8 @@ pub struct Agent {
     pub sandbox: Sandbox,
     /// What the operating system lets it do, where that is different from `[sandbox]`.
     pub confine: Confine,
+    /// Where it has its own settings and its login.
+    pub home: Home,
     /// One call may take this long.
     pub timeout: Span,
     /// It may be silent this long; any byte counts as life. `0s`: for ever.
@@ -214,6 +230,7 @@ impl Default for Agent {
             args: Vec::new(),
             sandbox: Sandbox::WorkspaceWrite,
             confine: Confine::default(),
+            home: Home::User,
             timeout: Span::from_secs(30 * 60),
             idle_timeout: Span::from_secs(0),
             startup_timeout: Span::from_secs(0),

@@ -31,7 +31,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         ),
         (
             "[agents.a]\nargv = ['x']\n\"qu x\" = 1",
-            "3:1: unknown key `qu x` in [agents.a]; it has plugin, argv, prompt, model, effort, args, sandbox, confine, timeout, idle_timeout, startup_timeout, env, config",
+            "3:1: unknown key `qu x` in [agents.a]; it has plugin, argv, prompt, model, effort, args, sandbox, confine, home, timeout, idle_timeout, startup_timeout, env, config",
         ),
         (
             "[[gates]]\nname = 'a'\nrun = ['x']\n[[gates]]\nname = 'b'\nrum = ['y']\nplugin = 'command'",

@@ -54,6 +54,7 @@ impl Current {
             code: None,
             plugin: String::new(),
             millis: 0,
+            session: None,
         });
         Ok(())
     }
@@ -98,6 +99,7 @@ impl Current {
                 code,
                 plugin,
                 millis,
+                session,
                 ..
             } => {
                 if self.prepared.is_none() || self.ended.is_some() {
@@ -110,6 +112,7 @@ impl Current {
                     code: *code,
                     plugin: plugin.clone(),
                     millis: *millis,
+                    session: session.clone(),
                 });
             }
             Fact::ChangesSeen {

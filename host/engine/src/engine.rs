@@ -329,6 +329,7 @@ impl State {
                 code: None,
                 plugin: String::new(),
                 millis: 0,
+                session: None,
             });
         }
     }

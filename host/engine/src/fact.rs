@@ -285,6 +285,9 @@ pub enum Fact {
         /// What the operating system held it to; opaque here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<Value>,
+        /// By which id the agent's program knows the session, if it told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// Workspace and task file were looked at.
     ChangesSeen {

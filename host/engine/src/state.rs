@@ -237,6 +237,8 @@ pub struct AgentEnd {
     pub code: Option<i32>,
     pub plugin: String,
     pub millis: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// See [`crate::fact::Fact::ChangesSeen`].

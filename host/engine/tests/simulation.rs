@@ -308,6 +308,7 @@ impl World {
                     plugin: String::new(),
                     millis: 1,
                     sandbox: None,
+                    session: None,
                 };
                 let now = state.pace.now + 30;
                 let mut facts = vec![ended];

@@ -16,7 +16,9 @@ wasmtime::component::bindgen!({
             import ralph:plugin/changes@0.1.0;
             import ralph:plugin/process@0.1.0;
             import ralph:plugin/events@0.1.0;
+            import ralph:plugin/call@0.1.0;
             export ralph:plugin/agent-driver@0.1.0;
+            export ralph:plugin/agent-check@0.1.0;
             export ralph:plugin/agent@0.1.0;
             export ralph:plugin/gate@0.1.0;
             export ralph:plugin/judge@0.1.0;

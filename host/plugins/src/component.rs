@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::component::ResourceAny;
 use wasmtime::component::types::{self as wasm, ComponentItem};
 
-use crate::bindings::exports::ralph::plugin::{agent_driver, judge};
+use crate::bindings::exports::ralph::plugin::{agent_check, agent_driver, judge};
 use crate::bindings::ralph::plugin::types;
 use crate::error::{PluginError, Who};
 use crate::facts::Facts;
@@ -138,6 +138,69 @@ impl std::fmt::Debug for Component {
     }
 }
 
+/// Answers of functions that may refuse.
+type Answer<T> = (Result<T, types::PluginError>,);
+
+/// One exported interface, to be compared with `wit/`.
+struct Exported<'a> {
+    who: &'a Who,
+    engine: &'a wasmtime::Engine,
+    ty: &'a wasm::Component,
+    name: &'a str,
+    interface: wasm::ComponentInstance,
+}
+
+impl<'a> Exported<'a> {
+    fn new(
+        who: &'a Who,
+        engine: &'a wasmtime::Engine,
+        ty: &'a wasm::Component,
+        name: &'a str,
+    ) -> Result<Self, PluginError> {
+        match ty.get_export(engine, name).map(|export| export.ty) {
+            Some(ComponentItem::ComponentInstance(interface)) => Ok(Exported {
+                who,
+                engine,
+                ty,
+                name,
+                interface,
+            }),
+            _ => Err(wrong(who, name, "something else by that name".into())),
+        }
+    }
+
+    /// It has this function with these types.
+    fn has<P, R>(&self, function: &str) -> Result<&Self, PluginError>
+    where
+        P: wasmtime::component::ComponentNamedList + wasmtime::component::Lower,
+        R: wasmtime::component::ComponentNamedList + wasmtime::component::Lift,
+    {
+        let found = self.interface.get_export(self.engine, function);
+        match found.map(|export| export.ty) {
+            Some(ComponentItem::ComponentFunc(func)) => func
+                .typecheck::<P, R>(&self.ty.instance_type())
+                .map(|()| self)
+                .map_err(|e| {
+                    let what = format!("`{function}` with another type: {e:#}");
+                    wrong(self.who, self.name, what)
+                }),
+            _ => Err(wrong(
+                self.who,
+                self.name,
+                format!("it without `{function}`"),
+            )),
+        }
+    }
+}
+
+fn wrong(who: &Who, export: &str, found: String) -> PluginError {
+    PluginError::WrongWorld {
+        who: who.clone(),
+        expected: format!("{export} as it stands in wit/"),
+        found,
+    }
+}
+
 /// Checks that an exported interface has the functions of `wit/`, with their types.
 pub(crate) fn check_signatures(
     who: &Who,
@@ -146,52 +209,36 @@ pub(crate) fn check_signatures(
     kind: Kind,
     export: &str,
 ) -> Result<(), PluginError> {
-    let wrong = |found: String| PluginError::WrongWorld {
-        who: who.clone(),
-        expected: format!("{export} as it stands in wit/"),
-        found,
-    };
-    let Some(ComponentItem::ComponentInstance(interface)) =
-        ty.get_export(engine, export).map(|export| export.ty)
-    else {
-        return Err(wrong("something else by that name".into()));
-    };
-    let cx = ty.instance_type();
-    let mut result = Ok(());
-    macro_rules! function {
-        ($name:literal: $params:ty => $results:ty) => {
-            if result.is_ok() {
-                result = match interface.get_export(engine, $name).map(|export| export.ty) {
-                    Some(ComponentItem::ComponentFunc(func)) => func
-                        .typecheck::<$params, $results>(&cx)
-                        .map_err(|e| wrong(format!("`{}` with another type: {e:#}", $name))),
-                    _ => Err(wrong(format!("it without `{}`", $name))),
-                };
-            }
-        };
-    }
-    type Answer<T> = (Result<T, types::PluginError>,);
+    let it = Exported::new(who, engine, ty, export)?;
     match kind {
-        Kind::Gate => {
-            function!("check": (&types::Iteration,) => Answer<types::Verdict>);
-        }
-        Kind::Agent => {
-            function!("run": (&types::Iteration, &str) => Answer<types::Outcome>);
-        }
-        Kind::AgentDriver => {
-            function!("prepare": (&types::Iteration, &str) => Answer<agent_driver::Launch>);
-            function!("[constructor]session": (&types::Iteration,) => (ResourceAny,));
-            function!("[method]session.feed": (ResourceAny, &[u8]) => (agent_driver::Reaction,));
-            function!("[method]session.finish": (ResourceAny, &agent_driver::Exit) => (agent_driver::Ending,));
-        }
-        Kind::Judge => {
-            function!("prompt": (&types::Iteration, &judge::Evidence) => Answer<String>);
-            function!("decide": (&str,) => Answer<types::Verdict>);
-        }
-        Kind::Canonicaliser => {
-            function!("algorithm": () => (String,));
-            function!("canonicalise": (&str, &[u8]) => Answer<Vec<u8>>);
-        }
+        Kind::Gate => it.has::<(&types::Iteration,), Answer<types::Verdict>>("check"),
+        Kind::Agent => it.has::<(&types::Iteration, &str), Answer<types::Outcome>>("run"),
+        Kind::AgentDriver => it
+            .has::<(&types::Iteration, &str), Answer<agent_driver::Launch>>("prepare")?
+            .has::<(&types::Iteration,), (ResourceAny,)>("[constructor]session")?
+            .has::<(ResourceAny, &[u8]), (agent_driver::Reaction,)>("[method]session.feed")?
+            .has::<(ResourceAny, &agent_driver::Exit), (agent_driver::Ending,)>(
+                "[method]session.finish",
+            ),
+        Kind::Judge => it
+            .has::<(&types::Iteration, &judge::Evidence), Answer<String>>("prompt")?
+            .has::<(&str,), Answer<types::Verdict>>("decide"),
+        Kind::Canonicaliser => it
+            .has::<(), (String,)>("algorithm")?
+            .has::<(&str, &[u8]), Answer<Vec<u8>>>("canonicalise"),
     }
-    result
+    .map(|_| ())
+}
+
+/// The same for `agent-check`, which a driver may export beside its own interface.
+pub(crate) fn check_signatures_of_check(
+    who: &Who,
+    engine: &wasmtime::Engine,
+    ty: &wasm::Component,
+    export: &str,
+) -> Result<(), PluginError> {
+    Exported::new(who, engine, ty, export)?
+        .has::<(), Answer<Vec<agent_check::Probe>>>("probes")?
+        .has::<(&[agent_check::Answer], &[String]), Answer<agent_check::Condition>>("read")
+        .map(|_| ())
 }

@@ -94,5 +94,6 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     plugin::changes::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     plugin::process::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     plugin::events::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    plugin::call::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }

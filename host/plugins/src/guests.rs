@@ -2,7 +2,9 @@
 
 use wasmtime::component::InstancePre;
 
-use crate::bindings::exports::ralph::plugin::{agent, agent_driver, canonicaliser, gate, judge};
+use crate::bindings::exports::ralph::plugin::{
+    agent, agent_check, agent_driver, canonicaliser, gate, judge,
+};
 use crate::call::Live;
 use crate::error::PluginError;
 use crate::kind::Kind;
@@ -13,6 +15,8 @@ macro_rules! guests {
         /// Linked code. The places of functions are looked up by name, once.
         pub(crate) struct Ready {
             pub(crate) pre: InstancePre<State>,
+            /// A driver may have it.
+            pub(crate) check: Option<agent_check::GuestIndices>,
             $($name: Option<$name::GuestIndices>,)*
         }
 
@@ -20,6 +24,7 @@ macro_rules! guests {
             /// For components whose signatures were checked.
             pub(crate) fn new(pre: InstancePre<State>, kinds: &[Kind]) -> wasmtime::Result<Ready> {
                 Ok(Ready {
+                    check: agent_check::GuestIndices::new(&pre).ok(),
                     $($name: if kinds.contains(&Kind::$kind) {
                         Some($name::GuestIndices::new(&pre)?)
                     } else {

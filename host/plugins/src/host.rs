@@ -12,7 +12,7 @@ use wasmtime::component::{Component as WasmComponent, Linker};
 
 use crate::builtin;
 use crate::cache::{self, Cache};
-use crate::component::{Compiled, Component, Source, check_signatures};
+use crate::component::{Compiled, Component, Source, check_signatures, check_signatures_of_check};
 use crate::engine::{self, PARTS_PER_CALL};
 use crate::error::{PluginError, Who};
 use crate::facts::Facts;
@@ -278,6 +278,9 @@ impl Inner {
         let kinds = world::kinds(who, &export_names)?;
         for (kind, export) in &kinds {
             check_signatures(who, &self.engine, &ty, *kind, export)?;
+        }
+        if let Some(export) = export_names.iter().find(|name| world::is_check(name)) {
+            check_signatures_of_check(who, &self.engine, &ty, export)?;
         }
         world::check_imports(who, &imports)?;
         let parts = component

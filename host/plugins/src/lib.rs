@@ -14,6 +14,7 @@ mod bindings;
 mod builtin;
 mod cache;
 mod call;
+mod check;
 mod clock;
 mod component;
 mod convert;
@@ -39,6 +40,7 @@ mod weight;
 mod world;
 
 pub use builtin::{builtin, builtins};
+pub use check::{Answer, Condition, Login, Probe};
 pub use component::Component;
 pub use driver::{Exit, Launch, Reaction, Session};
 pub use error::{PluginError, RefusalKind, Who};

@@ -223,7 +223,7 @@ impl Plugin {
         self.accept(live.end("run", answer)?).map(Into::into)
     }
 
-    async fn start(&self, ctx: &CallContext, kind: Kind) -> Result<Live, PluginError> {
+    pub(crate) async fn start(&self, ctx: &CallContext, kind: Kind) -> Result<Live, PluginError> {
         if self.0.kind != kind {
             return Err(PluginError::WrongWorld {
                 who: self.0.who.clone(),
@@ -239,7 +239,7 @@ impl Plugin {
         convert::iteration(it, (!self.0.dirs.is_empty()).then_some(GUEST_ROOT))
     }
 
-    fn accept<T>(
+    pub(crate) fn accept<T>(
         &self,
         answer: Result<T, crate::bindings::ralph::plugin::types::PluginError>,
     ) -> Result<T, PluginError> {

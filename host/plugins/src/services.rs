@@ -93,6 +93,11 @@ pub trait Services: Send + Sync {
         let _ = event;
     }
 
+    /// The prompt of the agent call that a driver's session follows.
+    fn prompt(&self) -> String {
+        String::new()
+    }
+
     /// True once somebody wants the run to end.
     fn stop_asked(&self) -> bool {
         false

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::bindings::ralph::plugin::{changes, config, events, log, process, types};
+use crate::bindings::ralph::plugin::{call, changes, config, events, log, process, types};
 use crate::limiter::Limiter;
 use crate::log::Log;
 use crate::meter::Meter;
@@ -95,6 +95,12 @@ impl log::Host for State {
 impl config::Host for State {
     fn get(&mut self) -> wasmtime::Result<String> {
         Ok(self.config.clone())
+    }
+}
+
+impl call::Host for State {
+    fn prompt(&mut self) -> wasmtime::Result<String> {
+        Ok(self.services.prompt())
     }
 }
 

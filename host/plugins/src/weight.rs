@@ -17,7 +17,7 @@ impl Weight for String {
     }
 }
 
-fn list<T: Weight>(list: &[T]) -> u64 {
+pub(crate) fn list<T: Weight>(list: &[T]) -> u64 {
     list.iter().fold(0, |sum: u64, item| {
         sum.saturating_add(ELEMENT + item.weight())
     })

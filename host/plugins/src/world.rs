@@ -11,6 +11,16 @@ pub const CONTRACT_VERSION: &str = "0.1.0";
 
 const PACKAGE: &str = "ralph:plugin";
 
+/// What a driver may export beside its own interface.
+pub(crate) const CHECK: &str = "agent-check";
+
+/// Is this export that interface, in a version this host speaks?
+pub(crate) fn is_check(full: &str) -> bool {
+    Name::parse(full).is_some_and(|name| {
+        name.package == PACKAGE && name.interface == CHECK && name.version.is_some_and(fits)
+    })
+}
+
 /// Interfaces of WASI 0.2 packages that are linked (all of `wasi:cli/imports`).
 const WASI: [&str; 6] = [
     "wasi:io",
@@ -159,7 +169,9 @@ pub(crate) fn check_imports(who: &Who, imports: &[String]) -> Result<(), PluginE
                 Some(version) if fits(version) => {}
                 version => return Err(other_version(who, version)),
             }
-            let linked = ["types", "log", "config", "changes", "process", "events"];
+            let linked = [
+                "types", "log", "config", "changes", "process", "events", "call",
+            ];
             // Interfaces which plugins export may be imported for their types alone;
             // whether it is only that, the linker finds out.
             if !linked.contains(&name.interface) && Kind::from_interface(name.interface).is_none() {
@@ -197,6 +209,7 @@ pub(crate) fn check_grants(
         let owner = match name.interface {
             "changes" | "process" => Kind::Gate,
             "events" => Kind::Agent,
+            "call" => Kind::AgentDriver,
             _ => continue,
         };
         let import = format!("{PACKAGE}/{}", name.interface);

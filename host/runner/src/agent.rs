@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::holding;
 use crate::journal::Syncing;
 use crate::leftover;
+use crate::program;
 use crate::rawlog::RawLog;
 use crate::registry::BoundAgent;
 use crate::replay::tape::{self, AgentTape, ExitTape, Given};
@@ -24,28 +25,8 @@ use crate::services::CallServices;
 
 /// Of a final text this much is kept, at its end, where claims stand.
 const FINAL_MAX: usize = 64 * 1024;
-
-/// Environment variables that belong to the agents we know.
-const OWN_ENV: [(&str, &[&str]); 3] = [
-    ("codex", &["OPENAI_*", "CODEX_*"]),
-    (
-        "claude",
-        &[
-            "ANTHROPIC_*",
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_USE_*",
-            "CLAUDE_CODE_MAX_*",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_DISABLE_*",
-            "AWS_*",
-            "CLOUD_ML_REGION",
-        ],
-    ),
-    (
-        "copilot",
-        &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"],
-    ),
-];
+/// A program whose input its driver has closed gets this long to end by itself.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 /// What one call needs.
 pub(crate) struct AgentCall<'a> {
@@ -85,6 +66,15 @@ pub(crate) struct AgentDone {
     pub sandbox: Option<serde_json::Value>,
     /// How long it took.
     pub millis: u64,
+    /// By which id its program knows the session.
+    pub session: Option<String>,
+}
+
+/// What an agent's events add up to.
+#[derive(Default)]
+struct Sum {
+    usage: Usage,
+    session: Option<String>,
 }
 
 /// Has the agent work. An error is nobody's work: a program that isn't there, a full disk.
@@ -99,6 +89,7 @@ pub(crate) async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
     let services = Arc::new(CallServices {
         role: Some(call.it.role),
         log,
+        prompt: call.prompt.to_owned(),
         ..CallServices::plain(call.agent.bound.plugin.name(), call.bus, call.stopping)
     });
     let root = call.ws.root().to_path_buf();
@@ -153,6 +144,7 @@ async fn component(
         code: None,
         sandbox: None,
         millis: 0,
+        session: None,
     })
 }
 
@@ -171,6 +163,7 @@ async fn driver(
         code: None,
         sandbox: None,
         millis: 0,
+        session: None,
     };
     std::fs::write(
         std::path::Path::new(&call.it.scratch).join("prompt.md"),
@@ -183,6 +176,7 @@ async fn driver(
         Ok(session) => session,
         Err(e) => return Ok(failed(e)),
     };
+    program::make_home(call.agent)?;
     let mut seat = Seat::new(call.stopping.console(), launch.pty, work);
     let refused = |e: &dyn std::fmt::Display| {
         Error::Usage(format!(
@@ -206,13 +200,13 @@ async fn driver(
     let given = Given::of(ctx, &call.it, plugin.digest());
     let mut tape = AgentTape::new(given, &launch, call.log, log.from());
     tape.terminal = seat.size().map(|s| (s.rows, s.columns));
-    let mut usage = Usage::default();
+    let mut sum = Sum::default();
     let fed = feed(
         call,
         &mut running,
         &mut session,
         &mut log,
-        &mut usage,
+        &mut sum,
         &mut tape,
         &mut seat,
     )
@@ -222,20 +216,24 @@ async fn driver(
     drop(remembered);
     let sandbox = holding::record(&confined);
     log.end(&finished.stderr_tail);
-    if let Err(e) = fed {
-        return Ok(AgentDone {
-            usage,
-            code: finished.code,
-            sandbox,
-            ..failed(e)
-        });
-    }
+    let dismissed = match fed {
+        Ok(dismissed) => dismissed,
+        Err(e) => {
+            return Ok(AgentDone {
+                usage: sum.usage,
+                session: sum.session,
+                code: finished.code,
+                sandbox,
+                ..failed(e)
+            });
+        }
+    };
     let outcome = match finished.ended_by {
-        EndedBy::Stopped => AgentOutcome::Interrupted,
+        EndedBy::Stopped if !dismissed => AgentOutcome::Interrupted,
         EndedBy::Timeout => timed_out("timeout", call.agent.agent.timeout.get()),
         EndedBy::Startup => timed_out("startup_timeout", call.agent.agent.startup_timeout.get()),
         EndedBy::Idle => timed_out("idle_timeout", call.agent.agent.idle_timeout.get()),
-        EndedBy::Itself => {
+        EndedBy::Itself | EndedBy::Stopped => {
             let exit = Exit {
                 code: finished.code,
                 signal: finished.signal,
@@ -247,7 +245,7 @@ async fn driver(
                 Ok((outcome, events)) => {
                     for event in events {
                         tape.event(&event);
-                        show(call, &mut usage, event);
+                        show(call, &mut sum, event);
                     }
                     outcome
                 }
@@ -266,24 +264,27 @@ async fn driver(
     tape::save(call.ws, call.tape, &tape);
     Ok(AgentDone {
         outcome,
-        usage,
+        usage: sum.usage,
         code: finished.code,
         sandbox,
         millis: 0,
+        session: sum.session,
     })
 }
 
+/// Says whether the program was ended because its driver had no more use for it.
 async fn feed(
     call: &AgentCall<'_>,
     running: &mut Running,
     session: &mut Session,
     log: &mut RawLog,
-    usage: &mut Usage,
+    sum: &mut Sum,
     tape: &mut AgentTape,
     seat: &mut Seat,
-) -> Result<(), PluginError> {
+) -> Result<bool, PluginError> {
     let stopper = running.stopper();
-    let mut stopped = false;
+    let (mut stopped, mut dismissed) = (false, false);
+    let mut goodbye: Option<tokio::time::Instant> = None;
     let mut ended = false;
     while !ended {
         let held = seat.held();
@@ -293,6 +294,11 @@ async fn feed(
             () = call.stopping.force(), if !stopped => {
                 stopper.stop();
                 stopped = true;
+                continue;
+            }
+            () = until(goodbye), if !stopped => {
+                stopper.stop();
+                (stopped, dismissed) = (true, true);
                 continue;
             }
             () = seat.changes(held) => continue,
@@ -320,7 +326,7 @@ async fn feed(
         };
         for event in reaction.events {
             tape.event(&event);
-            show(call, usage, event);
+            show(call, sum, event);
         }
         tape.wrote(&reaction.stdin, reaction.close_stdin);
         if !reaction.stdin.is_empty()
@@ -330,14 +336,25 @@ async fn feed(
         }
         if reaction.close_stdin {
             running.close_stdin();
+            goodbye.get_or_insert_with(|| tokio::time::Instant::now() + GOODBYE);
         }
     }
-    Ok(())
+    Ok(dismissed)
 }
 
-fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
-    if let AgentEvent::Usage(u) = &event {
-        *usage = *u;
+/// For ever without a time.
+async fn until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn show(call: &AgentCall<'_>, sum: &mut Sum, event: AgentEvent) {
+    match &event {
+        AgentEvent::Usage(u) => sum.usage = *u,
+        AgentEvent::Notice(notice) if sum.session.is_none() => sum.session = session_in(notice),
+        _ => {}
     }
     call.bus.send(&Event::Agent {
         role: call.it.role,
@@ -345,28 +362,24 @@ fn show(call: &AgentCall<'_>, usage: &mut Usage, event: AgentEvent) {
     });
 }
 
+/// The id in a notice `NAME session ID…`, as `wit/types.wit` has it.
+fn session_in(notice: &str) -> Option<String> {
+    let mut words = notice.split([' ', ',']);
+    let told = words.next() == Some("session") || words.next() == Some("session");
+    let id = words
+        .next()
+        .filter(|id| told && !id.is_empty() && id.len() <= 128)?;
+    Some(ralph_engine::text::strip_escapes(id))
+}
+
 fn spawn(call: &AgentCall<'_>, launch: &Launch, seat: &Seat) -> Spawn {
-    let mut names = call.agent.agent.env.clone();
-    for (plugin, own) in OWN_ENV {
-        if call.agent.bound.plugin.name() == plugin {
-            names.extend(own.iter().map(ToString::to_string));
-        }
-    }
-    let mut env = ralph_process::environment(&names);
-    for (name, value) in &launch.env {
-        env.retain(|(n, _)| n.as_os_str() != name.as_str());
-        env.push((name.into(), value.into()));
-    }
+    let mut env = program::environment(call.agent, &launch.env);
     if seat.size().is_some() && !env.iter().any(|(name, _)| name == "TERM") {
         env.push(("TERM".into(), "xterm-256color".into()));
     }
     let some = |d: Duration| Some(d).filter(|d| !d.is_zero() && !seat.attended());
     Spawn {
-        program: if launch.program.contains('/') {
-            call.ws.root().join(&launch.program).into_os_string()
-        } else {
-            launch.program.clone().into()
-        },
+        program: program::resolve(call.ws.root(), &launch.program, &env),
         args: launch.args.iter().map(Into::into).collect(),
         cwd: call.ws.root().to_path_buf(),
         env,

@@ -65,7 +65,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// For an agent that a plugin drives.
+    /// For an agent that a plugin drives; `own_home` is where its settings are, if not in the user's.
     ///
     /// # Errors
     /// A host that is none; the configuration's own checks have refused it before.
@@ -74,6 +74,7 @@ impl Hold {
         root: &Path,
         agent: &Agent,
         driver: &str,
+        own_home: Option<&Path>,
     ) -> Result<Hold, Error> {
         let mut hold = Hold::new(config, root, &[&agent.confine], true)?;
         // What the CLI is told not to write, the system keeps it from writing.
@@ -83,6 +84,7 @@ impl Hold {
         if driver == "copilot" {
             hold.policy.read.push(home().join(".config/gh"));
         }
+        hold.policy.write.extend(own_home.map(Path::to_owned));
         hold.driver = Some(driver.to_owned());
         Ok(hold)
     }
@@ -329,7 +331,7 @@ pub struct Held {
 pub async fn overview(config: &Config, root: &Path) -> Result<[Held; 2], Error> {
     let agent = config.agent(&config.run.agent).unwrap_or_default();
     let driver = config.agent_plugin(&config.run.agent).unwrap_or_default();
-    let hold = Hold::of_agent(config, root, &agent, &driver)?;
+    let hold = Hold::of_agent(config, root, &agent, &driver, None)?;
     let own_off = hold.cli_sandbox(agent.sandbox).await != agent.sandbox;
     let gates = Hold::new(config, root, &[&config.sandbox.gates], false)?;
     Ok([

@@ -1,17 +1,18 @@
 //! Carries out what the engine decides, and feeds back what came of it.
 //!
 //! - [`project`], [`trust`], [`setup`], [`registry`]: from a directory to a run that is ready to go
-//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `ask`, `services`, `choice`: its parts
+//! - [`run`](mod@run) and `phases`: the loop; `fleet`, `worker`, `merge`: the same with iterations in worktrees; `agent`, `program`, `ask`, `services`, `choice`: its parts
 //! - [`holding`]: what holds native programs
 //! - [`sources`]: where tasks come from
 //! - [`journal`], [`records`], [`names`], [`rawlog`]: what is on disk
 //! - [`bus`], [`control`], [`steer`]: views, wishes to stop, and the desk where a run is asked and told things
 //! - [`console`], `screen`: agents on a terminal, and a person's way to it; `redact`: nothing of it holds a secret
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
-//! - [`preview`]: what a run would do
+//! - [`preview`], [`agent_check`]: what a run would do, and whether an agent is fit for it
 //! - [`tasks`]: what a person does with tasks beside a run
 
 mod agent;
+pub mod agent_check;
 mod ask;
 pub mod audit;
 mod branch;
@@ -34,6 +35,7 @@ pub mod names;
 pub mod notify;
 mod phases;
 pub mod preview;
+mod program;
 pub mod project;
 pub mod rawlog;
 pub mod records;

@@ -151,6 +151,7 @@ impl Loop {
             plugin: agent.bound.plugin.digest().to_owned(),
             millis: done.millis,
             sandbox: done.sandbox,
+            session: done.session,
         };
         let mut facts = vec![ended];
         facts.extend(limit);

@@ -201,13 +201,13 @@ impl Finished<'_> {
         let mut digests = serde_json::Map::new();
         for line in self.lines {
             match &line.fact {
-                Fact::AgentEnded { outcome, usage, claim, code, plugin, millis, sandbox } => {
+                Fact::AgentEnded { outcome, usage, claim, code, plugin, millis, sandbox, session } => {
                     digests.insert(format!("agent {}", c.agent), json!(plugin));
                     out.push(("runner".to_owned(), json!({
                         "name": "runner", "agent": c.agent, "plugin_sha256": plugin,
                         "returncode": code, "outcome": outcome, "claim": claim, "usage": usage,
                         "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3,
-                        "stdout_path": places.log(&c.agent, ""), "sandbox": sandbox, "_schema": RECEIPT_SCHEMA,
+                        "stdout_path": places.log(&c.agent, ""), "sandbox": sandbox, "session": session, "_schema": RECEIPT_SCHEMA,
                     })));
                 }
                 Fact::GateAnswered { result, plugin, millis, sandbox, waited } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ralph_config::Config;
-use ralph_config::types::{Agent, Gate, Plugin as PluginConfig, Table};
+use ralph_config::types::{Agent, Gate, Home, Plugin as PluginConfig, Table};
 use ralph_engine::types::Role;
 use ralph_plugins::{Component, Grants, Host, Kind, Limits, Plugin, builtin};
 use ralph_workspace::Workspace;
@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 
 use crate::error::Error;
 use crate::holding::Hold;
+use crate::program;
 use crate::project::Project;
 
 /// A component may be this big.
@@ -53,6 +54,8 @@ pub struct BoundAgent {
     pub bound: Bound,
     /// What holds its program.
     pub hold: Arc<Hold>,
+    /// Its program's own settings and login, if they aren't the user's.
+    pub home: Option<std::path::PathBuf>,
 }
 
 /// Loads each component once.
@@ -215,7 +218,14 @@ impl Registry {
                 .unwrap_or(Kind::AgentDriver),
             None => self.agent_kind(&plugin).unwrap_or(Kind::AgentDriver),
         };
-        let hold = Hold::of_agent(&self.config, self.ws.root(), &agent, &plugin)?;
+        let home = match agent.home {
+            Home::Project if kind == Kind::AgentDriver => {
+                Some(program::project_home(self.ws.root(), name)?)
+            }
+            _ => None,
+        };
+        let root = self.ws.root();
+        let hold = Hold::of_agent(&self.config, root, &agent, &plugin, home.as_deref())?;
         let mut config = agent.config.clone();
         if kind == Kind::AgentDriver {
             for (key, value) in [
@@ -235,6 +245,7 @@ impl Registry {
             agent,
             bound,
             hold: Arc::new(hold),
+            home,
         })
     }
 

@@ -53,6 +53,8 @@ pub struct CallServices {
     pub usage: Mutex<Usage>,
     /// For agents: what they let be seen, one JSON object per line.
     pub log: Option<Mutex<RawLog>>,
+    /// For drivers: what the agent is told.
+    pub prompt: String,
     /// For gates.
     pub gate: Option<GateAccess>,
     /// What a gate asked of the host, and was told.
@@ -88,6 +90,7 @@ impl CallServices {
             stopping: stopping.clone(),
             usage: Mutex::default(),
             log: None,
+            prompt: String::new(),
             gate: None,
             asked: Mutex::default(),
             held: Mutex::default(),
@@ -149,6 +152,10 @@ impl Services for CallServices {
         if let Some(role) = self.role {
             self.bus.send(&Event::Agent { role, what: event });
         }
+    }
+
+    fn prompt(&self) -> String {
+        self.prompt.clone()
     }
 
     fn stop_asked(&self) -> bool {

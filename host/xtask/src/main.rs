@@ -1,5 +1,6 @@
 //! `cargo xtask …`: set-up, demo, test, bench; what cargo alone cannot do.
 
+mod agents;
 mod apt;
 mod command;
 mod components;
@@ -19,9 +20,12 @@ cargo xtask COMMAND
   components   the same
   guest DIR    build the component of the Rust package in DIR, with the same
                toolchain, into DIR/target
+  agents       install the real codex, claude and copilot from npm into
+               target/agents, for the tests which drive them
   demo         set up, build ralph, and watch it work through the tasks of a
                scratch copy of examples/quickstart
-  test         set up and run all tests
+  test         set up and run all tests; those with real agents are skipped where
+               npm can't be reached
   bench [ARG…] set up and run the benchmarks on a release build
   fmt          format all code
   ci           check format and lints, then run all tests
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
             Some(dir) => components::build_guest(dir),
             None => Err("which folder? cargo xtask guest DIR".into()),
         },
+        "agents" => agents::install(),
         "demo" => return demo::run().unwrap_or_else(failed),
         "test" => verify::test(),
         "bench" => verify::bench(&rest),

@@ -25,6 +25,11 @@ pub fn native_guest_target() -> PathBuf {
     root().join("target/guest-host")
 }
 
+/// Where the real agent programs are installed, for tests.
+pub fn agents() -> PathBuf {
+    root().join("target/agents")
+}
+
 /// From where the host's build takes the built-in components.
 pub fn components() -> PathBuf {
     root().join("target/components")

@@ -20,6 +20,7 @@ pub mod imports {
                 import ralph:plugin/changes@0.1.0;
                 import ralph:plugin/process@0.1.0;
                 import ralph:plugin/events@0.1.0;
+                import ralph:plugin/call@0.1.0;
             }
         ",
         world: "ralph:sdk/imports",
@@ -58,12 +59,39 @@ pub mod agent_driver {
             "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
             "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
             "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/call@0.1.0": crate::bindings::imports::ralph::plugin::call,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
         pub_export_macro: true,
         export_macro_name: "export",
         default_bindings_module: "ralph_plugin::__private::agent_driver",
+    });
+}
+
+/// What world `checked-agent-driver-plugin` has beyond `agent-driver-plugin`.
+pub mod agent_check {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package ralph:sdk-check;
+            world check {
+                import ralph:plugin/log@0.1.0;
+                import ralph:plugin/config@0.1.0;
+                export ralph:plugin/agent-check@0.1.0;
+            }
+        ",
+        world: "ralph:sdk-check/check",
+        with: {
+            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+        },
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "ralph_plugin::__private::agent_check",
     });
 }
 

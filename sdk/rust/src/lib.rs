@@ -12,6 +12,9 @@
 //! | `judge-plugin`         | [`Judge`]         | [`judge!`]        |
 //! | `canonicaliser-plugin` | [`Canonicaliser`] | [`canonicaliser!`]|
 //!
+//! A driver that can also tell whether its program is fit to work implements
+//! [`AgentCheck`] beside [`AgentDriver`], and adds [`agent_check!`].
+//!
 //! # A first gate
 //!
 //! ```
@@ -54,12 +57,14 @@
 mod agent;
 mod bindings;
 mod canonicaliser;
+mod check;
 mod config;
 mod driver;
 mod gate;
 mod judge;
 mod types;
 
+pub mod call;
 pub mod changes;
 pub mod dialect;
 pub mod events;
@@ -74,6 +79,7 @@ pub mod text;
 
 pub use agent::Agent;
 pub use canonicaliser::Canonicaliser;
+pub use check::{AgentCheck, Answer, Condition, Login, Probe, first_of};
 pub use config::{config, parse_config};
 pub use driver::{AgentDriver, Ending, Exit, Launch, PromptBy, Reaction, Sandbox, Session};
 pub use gate::Gate;
@@ -86,6 +92,8 @@ pub use types::{
 /// For the macros of this crate; not for plugin authors.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::bindings::{agent, agent_driver, canonicaliser, gate, imports, judge};
+    pub use crate::bindings::{
+        agent, agent_check, agent_driver, canonicaliser, gate, imports, judge,
+    };
     pub use crate::driver::SessionCell;
 }

@@ -79,14 +79,23 @@ pub const NETWORK_WORDINGS: &[&str] = &[
     "dns error",
     "error sending request for url",
     "unable to connect to api",
+    "connection dropped",
+    "stream disconnected before completion",
+    "error reading a body from connection",
     "waiting for network",
     "connection error.",
     "fetch failed",
 ];
 
-/// What an error comes to that says the provider can't be reached: a pause, as a limit is
-/// one, which costs no attempt. Only for what a driver knows to be an *error* of the CLI,
-/// never for what an agent says.
+/// Is this HTTP status an error of the provider's own? Then it is a pause, as a limit is one:
+/// no attempt at a task can be blamed for it, and the program has tried again already.
+pub fn provider_fault(status: u64) -> bool {
+    (500..=599).contains(&status)
+}
+
+/// What an error comes to that says the provider can't be reached, or hangs up in the middle of
+/// an answer: a pause, as a limit is one, which costs no attempt. Only for what a driver knows to
+/// be an *error* of the CLI, never for what an agent says.
 pub fn unreachable(error: &str) -> Option<Limit> {
     let words = text::plain(error).to_lowercase();
     let found = NETWORK_WORDINGS.iter().any(|w| words.contains(w));

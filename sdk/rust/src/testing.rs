@@ -23,6 +23,7 @@ type Process = Rc<RefCell<dyn FnMut(&Command) -> Result<Output, ProcessError>>>;
 /// configuration, no changes, and every program refused.
 pub struct Host {
     pub(crate) config: String,
+    pub(crate) prompt: String,
     pub(crate) files: Vec<FileChange>,
     diff: DiffText,
     process: Option<Process>,
@@ -49,6 +50,7 @@ impl Default for Host {
     fn default() -> Self {
         Host {
             config: "{}".into(),
+            prompt: String::new(),
             files: Vec::new(),
             diff: DiffText {
                 text: String::new(),
@@ -70,6 +72,12 @@ impl Host {
     /// The plugin's configuration, one JSON object.
     pub fn config(mut self, json: impl Into<String>) -> Self {
         self.config = json.into();
+        self
+    }
+
+    /// The prompt of the agent call.
+    pub fn prompt(mut self, text: impl Into<String>) -> Self {
+        self.prompt = text.into();
         self
     }
 
@@ -200,7 +208,12 @@ pub fn replay<S: Session>(pieces: &[&[u8]], exit: &Exit) -> (Vec<Event>, Outcome
     (events, outcome)
 }
 
-/// [`replay`]s a stream whole, byte by byte, and cut in two at every position.
+/// Streams up to this length are cut in two at each position, which is quadratic.
+const SHORT: usize = 4096;
+
+/// [`replay`]s a stream whole, and cut at every position: in two, or, if it has more
+/// than 4 KiB, in pieces of 1 to 509 bytes, each length shifted byte by byte until
+/// every position was a cut.
 ///
 /// # Panics
 /// If not all of them come to the same.
@@ -208,9 +221,46 @@ pub fn replay_cut_anywhere<S: Session>(stream: &[u8], exit: &Exit) -> (Vec<Event
     let whole = replay::<S>(&[stream], exit);
     let bytes: Vec<&[u8]> = stream.chunks(1).collect();
     assert_eq!(replay::<S>(&bytes, exit), whole, "byte by byte");
-    for at in 0..=stream.len() {
-        let pieces = [&stream[..at], &stream[at..]];
-        assert_eq!(replay::<S>(&pieces, exit), whole, "cut at {at}");
+    if stream.len() <= SHORT {
+        for at in 0..=stream.len() {
+            let pieces = [&stream[..at], &stream[at..]];
+            assert_eq!(replay::<S>(&pieces, exit), whole, "cut at {at}");
+        }
+        return whole;
+    }
+    for length in [2, 7, 61, 509] {
+        for shift in 0..length {
+            let (head, rest) = stream.split_at(shift);
+            let pieces: Vec<&[u8]> = std::iter::once(head).chain(rest.chunks(length)).collect();
+            let told = replay::<S>(&pieces, exit);
+            assert_eq!(told, whole, "pieces of {length} bytes, shifted by {shift}");
+        }
     }
     whole
+}
+
+/// A recorded call: what the program printed, and how it ended. `end` is JSON with
+/// `exit`, as ralph's own tests write it beside a recorded stream. Cut as in
+/// [`replay_cut_anywhere`].
+///
+/// # Panics
+/// If `end` can't be read, or if the cuts don't come to the same.
+#[allow(clippy::expect_used)]
+pub fn recorded<S: Session>(stream: &str, end: &str) -> (Vec<Event>, Outcome) {
+    let end: serde_json::Value = serde_json::from_str(end).expect("JSON");
+    let exit = &end["exit"];
+    let number = |key: &str| exit[key].as_i64().and_then(|n| i32::try_from(n).ok());
+    let collected = exit["collected"].as_array().into_iter().flatten();
+    let exit = Exit {
+        code: number("code"),
+        signal: number("signal"),
+        stderr_tail: exit["stderr_tail"].as_str().unwrap_or_default().into(),
+        collected: collected
+            .filter_map(|file| {
+                let text = |at: usize| file[at].as_str().map(str::to_owned);
+                Some((text(0)?, text(1)?.into_bytes()))
+            })
+            .collect(),
+    };
+    replay_cut_anywhere::<S>(stream.as_bytes(), &exit)
 }

@@ -8,6 +8,8 @@
 )]
 
 mod acceptance;
+mod acp;
+mod agent_check;
 mod agents;
 mod audit;
 mod bridge;

@@ -4,9 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use ralph_config::Config;
-use ralph_plugins::Kind;
-use ralph_runner::registry::Registry;
 use ralph_runner::{Error, Project, RunOptions, Setup, Trust};
 use serde::Serialize;
 use serde_json::json;
@@ -52,16 +49,25 @@ pub async fn doctor(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
             for warning in &project.warnings {
                 add("configuration", Ok(format!("warning: {warning}")));
             }
+            let trust = Trust::of(&project).and_then(|t| t.demand());
+            let trusted = trust.is_ok();
             add(
                 "trust",
-                Trust::of(&project)
-                    .and_then(|t| t.demand())
-                    .map(|()| "given".into())
-                    .map_err(|e| e.to_string()),
+                trust.map(|()| "given".into()).map_err(|e| e.to_string()),
             );
             add("task file", tasks(&project).await);
-            for (name, result) in agents(&project).await {
-                add(&format!("agent {name}"), result);
+            // What nobody has accepted yet is looked for, and not run.
+            match super::agent::standings(&project, &super::agent::used(&project.config), trusted)
+                .await
+            {
+                Err(e) => add("agents", Err(e.to_string())),
+                Ok(list) => {
+                    for agent in list {
+                        let line = agent.summary();
+                        let result = if agent.fit() { Ok(line) } else { Err(line) };
+                        add(&format!("agent {}", agent.agent), result);
+                    }
+                }
             }
             for (name, result) in sandbox(&project).await {
                 add(&name, result);
@@ -113,42 +119,6 @@ async fn tasks(project: &Project) -> Result<String, String> {
     Ok(format!("{path}, {done} of {total} tasks done{warnings}"))
 }
 
-/// The agents that a run would use: can their programs be found?
-async fn agents(project: &Project) -> Vec<(String, Result<String, String>)> {
-    let config = &project.config;
-    let mut out = Vec::new();
-    for name in used(config) {
-        let table = config.agents.get(&name);
-        let result = match super::host() {
-            Err(e) => Err(e.to_string()),
-            Ok(host) => match Registry::new(host, project).agent(&name, table).await {
-                Err(e) => Err(e.to_string()),
-                Ok(agent) if agent.bound.plugin.kind() == Kind::Agent => {
-                    Ok("works in the sandbox; needs no program".into())
-                }
-                Ok(agent) => {
-                    let wanted = agent
-                        .agent
-                        .argv
-                        .first()
-                        .cloned()
-                        .unwrap_or_else(|| agent.bound.plugin.name().to_owned());
-                    let found = if wanted.contains('/') {
-                        Some(project.ws.root().join(&wanted)).filter(|p| p.exists())
-                    } else {
-                        program(&wanted)
-                    };
-                    found.map(|p| p.display().to_string()).ok_or_else(|| {
-                        format!("there is no program `{wanted}`; install it, or name another in [agents.{name}] argv")
-                    })
-                }
-            },
-        };
-        out.push((name, result));
-    }
-    out
-}
-
 /// What holds native programs here. Less than was asked for fails only where all of it is required.
 async fn sandbox(project: &Project) -> Vec<(String, Result<String, String>)> {
     let root = project.ws.root();
@@ -169,20 +139,6 @@ async fn sandbox(project: &Project) -> Vec<(String, Result<String, String>)> {
         )
     };
     all.into_iter().map(check).collect()
-}
-
-fn used(config: &Config) -> Vec<String> {
-    let mut names = vec![config.run.agent.clone()];
-    for judge in [&config.judge, &config.review] {
-        if judge.enabled
-            && let Some(name) = &judge.agent
-        {
-            names.push(name.clone());
-        }
-    }
-    names.sort();
-    names.dedup();
-    names
 }
 
 fn program(name: &str) -> Option<PathBuf> {

@@ -126,6 +126,7 @@ pub fn show(dir: &Path, args: &IterationArgs, out: &Out) -> Result<ExitCode, Err
             None => "",
         },
     );
+    field("session", &clean(s.session.as_deref().unwrap_or_default()));
     for problem in &s.problems {
         field("problem", &clean(problem));
     }

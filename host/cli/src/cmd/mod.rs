@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub mod agent;
 pub mod audit;
 pub mod bridge;
 pub mod check;

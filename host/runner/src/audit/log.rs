@@ -144,6 +144,8 @@ pub struct Show {
     pub claim: Option<Claim>,
     /// Exit code of the native program.
     pub exit_code: Option<i32>,
+    /// By which id the agent's program knows the session.
+    pub session: Option<String>,
     /// SHA-256 of the agent's component.
     pub agent_sha256: Option<String>,
     /// How long the agent worked.
@@ -208,6 +210,7 @@ pub fn show(project: &Project, number: u32) -> Result<Show, Error> {
         outcome: c.ended.as_ref().map(|e| e.outcome.clone()),
         claim: c.ended.as_ref().map(|e| e.claim),
         exit_code: c.ended.as_ref().and_then(|e| e.code),
+        session: c.ended.as_ref().and_then(|e| e.session.clone()),
         agent_sha256: record.agent_call().map(|(digest, _)| digest.to_owned()),
         agent_seconds: record.agent_call().map(|(_, ms)| ms as f64 / 1e3),
         changed_files: receipt

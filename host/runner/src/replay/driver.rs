@@ -59,7 +59,6 @@ impl Player<'_> {
         }
         let tape: AgentTape = self.tape(path)?;
         digest(&bound, &tape.given)?;
-        let ctx = context(&tape.given, Arc::new(Nothing));
         let path = format!("{}/{prompt}", self.places.context);
         self.intact(&path)?;
         let text = self
@@ -67,10 +66,15 @@ impl Player<'_> {
             .read(&path, PROMPT_MAX)
             .map_err(|e| differs(e.to_string()))?
             .unwrap_or_default();
+        let prompt = String::from_utf8_lossy(&text).into_owned();
+        let services = Nothing {
+            prompt: prompt.clone(),
+        };
+        let ctx = context(&tape.given, Arc::new(services));
         let it = &tape.given.it;
         let launch = bound
             .plugin
-            .prepare(&ctx, it, &String::from_utf8_lossy(&text))
+            .prepare(&ctx, it, &prompt)
             .await
             .map_err(|e| differs(format!("it refuses now: {e}")))?;
         if tape::launch_hash(&launch) != tape.launch {

@@ -212,7 +212,7 @@ impl Player<'_> {
             .await
             .map_err(|e| not(e.to_string()))?;
         let ctx = CallContext {
-            services: Arc::new(Nothing),
+            services: Arc::<Nothing>::default(),
             config: bound.config.clone(),
             root: None,
             now: std::time::SystemTime::UNIX_EPOCH,

@@ -134,7 +134,7 @@ impl Player<'_> {
             .await
             .map_err(|e| not(e.to_string()))?;
         digest(&bound, &tape.given)?;
-        let ctx = context(&tape.given, Arc::new(Nothing));
+        let ctx = context(&tape.given, Arc::<Nothing>::default());
         let broke = |e: PluginError| differs(format!("it fails now: {e}"));
         let question = bound
             .plugin

@@ -10,13 +10,20 @@ use ralph_plugins::{Command, Level, Output, ProcessError, Services};
 
 use super::tape::{self, Asked, Ran};
 
-/// For components that may ask nothing.
-pub(super) struct Nothing;
+/// For components that may ask nothing, but for a driver its call's prompt.
+#[derive(Default)]
+pub(super) struct Nothing {
+    pub(super) prompt: String,
+}
 
 #[async_trait]
 impl Services for Nothing {
     fn log(&self, plugin: &str, _: Level, message: &str) {
         tracing::debug!(plugin, "{message}");
+    }
+
+    fn prompt(&self) -> String {
+        self.prompt.clone()
     }
 
     async fn files(&self) -> Vec<FileChange> {

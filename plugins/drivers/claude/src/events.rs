@@ -43,8 +43,8 @@ const LOGIN_WORDINGS: &[&str] = &[
     "oauth token",
     "failed to authenticate",
 ];
-/// HTTP: payment required, too many requests, overloaded.
-const LIMIT_STATUS: &[u64] = &[402, 429, 529];
+/// HTTP: payment required, too many requests. What is the provider's own fault counts as well.
+const LIMIT_STATUS: &[u64] = &[402, 429];
 const LOGIN_STATUS: &[u64] = &[401, 403];
 
 impl Dialect for Events {
@@ -113,7 +113,11 @@ fn verdict(words: &str, status: Option<u64>, kind: Option<&str>, error: Option<&
         return Outcome::Limited(limit);
     }
     let lower = words.to_lowercase();
-    if status_in(LIMIT_STATUS) || kind_in(LIMIT_TYPES) || error_in(LIMIT_ERRORS) {
+    if status_in(LIMIT_STATUS)
+        || status.is_some_and(limits::provider_fault)
+        || kind_in(LIMIT_TYPES)
+        || error_in(LIMIT_ERRORS)
+    {
         return Outcome::Limited(Limit {
             message: words.to_owned(),
             resets_at: None,

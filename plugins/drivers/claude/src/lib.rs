@@ -9,6 +9,8 @@
 //! args = ["--max-turns", "50"]
 //! [agents.claude.config]
 //! allowed-tools = ["Bash"]       # with workspace-write, beside reading and editing
+//! max-turns = 50                 # answers of the model in one call; more is a failed attempt
+//! max-budget-usd = 2.5           # the same for money
 //! ```
 //!
 //! The prompt goes in on standard input. What `sandbox` comes to:
@@ -23,6 +25,7 @@
 //! refused a tool on the way is still a success; each refusal is a notice.
 //! Written for Claude Code 2.1.
 
+mod check;
 mod events;
 
 use ralph_plugin::dialect::JsonSession;
@@ -43,6 +46,8 @@ struct Config {
     sandbox: Sandbox,
     #[serde(default = "shell")]
     allowed_tools: Vec<String>,
+    max_turns: Option<u32>,
+    max_budget_usd: Option<f64>,
     // For the `command` driver.
     #[serde(default, rename = "prompt")]
     _prompt: PromptBy,
@@ -50,6 +55,15 @@ struct Config {
 
 fn shell() -> Vec<String> {
     vec!["Bash".into()]
+}
+
+impl Config {
+    fn program(&self) -> String {
+        self.argv
+            .first()
+            .map_or("claude", String::as_str)
+            .to_owned()
+    }
 }
 
 /// See the crate's documentation.
@@ -60,11 +74,7 @@ impl AgentDriver for Claude {
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
-        let program = config
-            .argv
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "claude".into());
+        let program = config.program();
         let mut launch = Launch::new(program)
             .args(["-p", "--output-format", "stream-json", "--verbose"])
             .stdin(prompt);
@@ -88,11 +98,20 @@ impl AgentDriver for Claude {
         if let Some(effort) = config.effort {
             launch = launch.args(["--effort".to_owned(), effort]);
         }
+        if let Some(turns) = config.max_turns {
+            launch = launch.args(["--max-turns".to_owned(), turns.to_string()]);
+        }
+        if let Some(dollars) = config.max_budget_usd {
+            launch = launch.args(["--max-budget-usd".to_owned(), dollars.to_string()]);
+        }
         Ok(launch.args(config.args))
     }
 }
 
 ralph_plugin::agent_driver!(Claude);
+ralph_plugin::agent_check!(Claude);
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

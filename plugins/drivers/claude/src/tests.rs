@@ -57,6 +57,12 @@ fn the_command_line_follows_sandbox_and_role() {
             "--x"
         ])
     );
+    let budget = r#"{"allowed-tools":[],"max-turns":9,"max-budget-usd":2.5,"args":["--x"]}"#;
+    let flags = ["--max-turns", "9", "--max-budget-usd", "2.5", "--x"];
+    assert_eq!(
+        args(budget, Role::Work),
+        with(&[&edits[..2], &flags[..]].concat())
+    );
     for role in [Role::Judge, Role::Review] {
         assert_eq!(args(r#"{"sandbox":"off"}"#, role), with(&reads));
     }
@@ -191,7 +197,11 @@ fn errors_are_told_apart_by_their_codes() {
             "login",
         ),
         (
-            vec![api_error(Some(500), "api_error", "API Error: 500, not 429")],
+            vec![api_error(
+                Some(404),
+                "not_found_error",
+                "API Error: 404, not 429",
+            )],
             "failed",
         ),
         (

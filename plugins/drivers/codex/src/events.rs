@@ -12,6 +12,8 @@ pub struct Events {
     /// Of the last `agent_message`.
     last_words: String,
     completed: bool,
+    /// Was there any word or tool call?
+    active: bool,
     /// Of `turn.failed`, which is final.
     failed: Option<String>,
     /// Of `error`, which is also used to tell of a retry.
@@ -31,7 +33,7 @@ impl Dialect for Events {
         match str_at(object, "/type").unwrap_or_default() {
             "thread.started" => {
                 let id = str_at(object, "/thread_id").unwrap_or("?");
-                out.push(Event::Notice(format!("codex thread {id}")));
+                out.push(Event::Notice(format!("codex session {id}")));
             }
             "turn.started" => self.completed = false,
             "item.started" => self.started(object, out),
@@ -71,6 +73,11 @@ impl Dialect for Events {
             return patterns::classify(&message);
         }
         match (self.completed, exit.code) {
+            // A refusal by the model shows nowhere else.
+            (true, Some(0)) if !self.active => Outcome::Failed(
+                "codex completed its turn without a word or a tool call; the model may have refused"
+                    .into(),
+            ),
             (true, Some(0)) => match limits::limit_message(&self.last_words) {
                 Some(limit) => Outcome::Limited(limit),
                 None => Outcome::Finished(self.last_words),
@@ -114,6 +121,7 @@ impl Events {
         match str_at(item, "/type").unwrap_or_default() {
             "agent_message" => {
                 self.last_words = text();
+                self.active = true;
                 out.push(Event::Text(text()));
             }
             "reasoning" => out.push(Event::Thinking(text())),
@@ -124,6 +132,7 @@ impl Events {
             }
             _ => {
                 let Some(line) = tool(item) else { return };
+                self.active = true;
                 let id = str_at(item, "/id").unwrap_or_default();
                 match self.open.iter().position(|open| open == id) {
                     Some(at) => drop(self.open.swap_remove(at)),

@@ -17,6 +17,7 @@
 //! and logins are recognised by the words of `turn.failed`, see `patterns.rs`.
 //! Written for codex 0.171.
 
+mod check;
 mod events;
 mod patterns;
 
@@ -41,6 +42,12 @@ struct Config {
     _prompt: PromptBy,
 }
 
+impl Config {
+    fn program(&self) -> String {
+        self.argv.first().map_or("codex", String::as_str).to_owned()
+    }
+}
+
 /// See the crate's documentation.
 pub struct Codex;
 
@@ -49,11 +56,7 @@ impl AgentDriver for Codex {
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
-        let program = config
-            .argv
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "codex".into());
+        let program = config.program();
         let mut launch = Launch::new(program).args(["exec", "--json"]).stdin(prompt);
         launch = match config.sandbox.for_role(it.role) {
             Sandbox::Off => launch.args(["--dangerously-bypass-approvals-and-sandbox"]),
@@ -74,6 +77,9 @@ impl AgentDriver for Codex {
 }
 
 ralph_plugin::agent_driver!(Codex);
+ralph_plugin::agent_check!(Codex);
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

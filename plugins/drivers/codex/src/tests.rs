@@ -111,7 +111,7 @@ fn a_whole_call_reads_the_same_wherever_it_was_cut() {
         *lead_in,
         Event::Notice("before the first event: Welcome to the {wrapper}".into())
     );
-    assert_eq!(*thread, Event::Notice("codex thread 01a21f08".into()));
+    assert_eq!(*thread, Event::Notice("codex session 01a21f08".into()));
     assert_eq!(
         *thinking,
         Event::Thinking("**Planning** I will write 漢字 🦀.".into())
@@ -162,7 +162,7 @@ fn what_a_failed_turn_says_decides_what_it_was() {
     let login = |m: &str| Outcome::Unauthenticated(m.into());
     let failed = |m: &str| Outcome::Failed(m.into());
     type Make<'a> = &'a dyn Fn(&str) -> Outcome;
-    let cases: [(&str, Make); 12] = [
+    let cases: [(&str, Make); 11] = [
         (
             "exceeded retry limit, last status: 429 Too Many Requests, request id: r",
             &limited,
@@ -186,7 +186,6 @@ fn what_a_failed_turn_says_decides_what_it_was() {
             "Codex ran out of room in the model's context window.",
             &failed,
         ),
-        ("stream disconnected before completion", &failed),
         (
             "unexpected status 404 Not Found, url: http://x/s/529/v1",
             &failed,

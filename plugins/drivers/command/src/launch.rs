@@ -1,5 +1,6 @@
 //! What to start, and how the prompt gets there.
 
+use crate::mapping::{Counts, Fields, Mapping, Rule};
 use ralph_plugin::{Error, Iteration, Launch, PromptBy, Sandbox};
 use serde::Deserialize;
 
@@ -21,6 +22,10 @@ pub struct Config {
     #[serde(default)]
     pub fields: Fields,
     #[serde(default)]
+    pub rules: Vec<Rule>,
+    #[serde(default)]
+    pub counts: Counts,
+    #[serde(default)]
     pty: bool,
     // Other drivers have a use for these.
     #[serde(default, rename = "effort")]
@@ -38,21 +43,6 @@ pub enum Format {
     Text,
     /// One JSON object per line.
     JsonLines,
-}
-
-/// JSON pointers.
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fields {
-    /// A piece of what the agent says.
-    pub text: Option<String>,
-    /// Its final words.
-    #[serde(rename = "final")]
-    pub last: Option<String>,
-    /// Of the whole call so far.
-    pub input_tokens: Option<String>,
-    /// Of the whole call so far.
-    pub output_tokens: Option<String>,
 }
 
 /// The longest prompt that is passed as an argument.
@@ -128,35 +118,25 @@ pub fn launch(config: &Config, it: &Iteration, prompt: &str) -> Result<Launch, E
 }
 
 fn check_fields(config: &Config, key: &dyn Fn(&str) -> String) -> Result<(), Error> {
-    let fields = &config.fields;
-    let all = [
-        ("text", &fields.text),
-        ("final", &fields.last),
-        ("input_tokens", &fields.input_tokens),
-        ("output_tokens", &fields.output_tokens),
-    ];
-    for (name, pointer) in all {
-        if let Some(p) = pointer
-            && !p.starts_with('/')
-        {
-            return Err(Error::InvalidConfig(format!(
-                "{}: `{p}` is no JSON pointer; it must begin with `/`",
-                key(&format!("config.fields.{name}"))
-            )));
-        }
-    }
+    let mapping = config.mapping();
+    mapping.check(key)?;
     match config.format {
-        Format::JsonLines if fields.text.is_none() && fields.last.is_none() => {
-            Err(Error::InvalidConfig(format!(
-                "{}: with format = \"json-lines\", say where the words are, e.g. text = \"/message/text\"",
-                key("config.fields")
-            )))
-        }
-        Format::Text if all.iter().any(|(_, p)| p.is_some()) => Err(Error::InvalidConfig(format!(
+        Format::JsonLines if !mapping.has_words() => Err(Error::InvalidConfig(format!(
+            "{}: with format = \"json-lines\", say where the words are, e.g. text = \"/message/text\"",
+            key("config.fields")
+        ))),
+        Format::Text if !mapping.is_empty() => Err(Error::InvalidConfig(format!(
             "{}: has no effect without format = \"json-lines\"",
             key("config.fields")
         ))),
         _ => Ok(()),
+    }
+}
+
+impl Config {
+    /// Where in the objects things are.
+    pub fn mapping(&self) -> Mapping {
+        Mapping::new(&self.fields, &self.rules, self.counts)
     }
 }
 

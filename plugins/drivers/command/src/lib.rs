@@ -20,14 +20,22 @@
 //! - `format`: `"text"` (default): each line of standard output is what the
 //!   agent says, the last 256 KiB of it are its final words. `"json-lines"`:
 //!   `fields` says where in each object the words are.
-//! - `fields`: JSON pointers `text` (a piece of what it says), `final` (its final
-//!   words; the last `text` if there are none), `input_tokens`, `output_tokens`.
+//! - `fields`: JSON pointers into every object: `text` (a piece of what it says),
+//!   `final` (its final words; the last `text` if there are none), `thinking`,
+//!   `tool_use`, `tool_result`, `notice`, `failed` (why it failed, whatever its exit
+//!   code), `input_tokens`, `output_tokens`, `cached_tokens`, `cost_usd`.
+//! - `rules`: the same for some objects only, by what stands at other pointers:
+//!   `rules = [{ when = { "/type" = "tool" }, fields = { tool_use = "/name" } }]`.
+//!   Each rule that fits an object is applied, in their order.
+//! - `counts`: the numbers are those of the whole call so far (`"whole"`, default),
+//!   or of each object by itself and are added up (`"each"`).
 //! - `pty = true` runs it on a pseudo-terminal.
 //!
 //! Exit code 0 is success. A last line that is nothing but a provider's limit
 //! message (`ralph_plugin::limits`) is a limit, whatever the exit code.
 
 mod launch;
+mod mapping;
 mod output;
 
 pub use launch::Config;

@@ -1,14 +1,11 @@
 //! Reads what the program says.
 
-use crate::launch::{Config, Fields, Format};
-use ralph_plugin::dialect::{Dialect, JsonSession, MAX_EVENT, MAX_FINAL};
-use ralph_plugin::json_lines::{str_at, u64_at};
+use crate::launch::{Config, Format};
+use crate::mapping::Mapped;
+use ralph_plugin::dialect::{JsonSession, MAX_EVENT, MAX_FINAL};
 use ralph_plugin::lines::{Line, Lines};
 use ralph_plugin::text::{self, Tail};
-use ralph_plugin::{
-    Ending, Event, Exit, Iteration, Outcome, Reaction, Session, Usage, config, limits,
-};
-use serde_json::Value;
+use ralph_plugin::{Ending, Event, Exit, Iteration, Outcome, Reaction, Session, config, limits};
 
 /// One agent call.
 pub enum Reader {
@@ -22,10 +19,9 @@ impl Session for Reader {
     fn start(_: &Iteration) -> Self {
         // A wrong configuration was refused by `prepare`.
         match config::<Config>() {
-            Ok(c) if c.format == Format::JsonLines => Reader::Json(JsonSession::new(Mapped {
-                fields: c.fields,
-                ..Mapped::default()
-            })),
+            Ok(c) if c.format == Format::JsonLines => {
+                Reader::Json(JsonSession::new(Mapped::new(c.mapping())))
+            }
             _ => Reader::Words(Words::new()),
         }
     }
@@ -105,7 +101,7 @@ fn take(line: &Line, all: &mut Tail, events: &mut Vec<Event>) {
 }
 
 /// How it ended, by exit code and last words.
-fn ended(exit: &Exit, said: &str) -> Outcome {
+pub fn ended(exit: &Exit, said: &str) -> Outcome {
     if exit.interrupted() {
         return Outcome::Interrupted;
     }
@@ -132,50 +128,5 @@ fn ended(exit: &Exit, said: &str) -> Outcome {
             }
             Outcome::Failed(message)
         }
-    }
-}
-
-/// JSON objects, by the pointers of the configuration.
-#[derive(Default)]
-pub struct Mapped {
-    fields: Fields,
-    last_text: String,
-    last: Option<String>,
-    input_tokens: u64,
-    output_tokens: u64,
-}
-
-impl Dialect for Mapped {
-    fn object(&mut self, object: &Value, out: &mut Vec<Event>) {
-        let text_at = |pointer: &Option<String>| {
-            pointer
-                .as_ref()
-                .and_then(|p| str_at(object, p))
-                .filter(|s| !s.is_empty())
-        };
-        let number_at = |pointer: &Option<String>| pointer.as_ref().and_then(|p| u64_at(object, p));
-        if let Some(text) = text_at(&self.fields.text) {
-            out.push(Event::Text(text.to_owned()));
-            self.last_text = text.to_owned();
-        }
-        if let Some(text) = text_at(&self.fields.last) {
-            self.last = Some(text.to_owned());
-        }
-        let input = number_at(&self.fields.input_tokens);
-        let output = number_at(&self.fields.output_tokens);
-        if input.is_some() || output.is_some() {
-            self.input_tokens = input.unwrap_or(self.input_tokens);
-            self.output_tokens = output.unwrap_or(self.output_tokens);
-            out.push(Event::Usage(Usage {
-                input_tokens: self.input_tokens,
-                output_tokens: self.output_tokens,
-                cached_tokens: 0,
-                cost_usd: None,
-            }));
-        }
-    }
-
-    fn end(self, exit: &Exit, _: &mut Vec<Event>) -> Outcome {
-        ended(exit, self.last.as_deref().unwrap_or(&self.last_text))
     }
 }

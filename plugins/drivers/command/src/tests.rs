@@ -299,3 +299,67 @@ fn a_limit_is_a_limit_whatever_the_exit_code_and_talk_of_one_is_not() {
         ));
     }
 }
+
+#[test]
+fn rules_map_objects_by_what_they_are() {
+    let config = r#"{"argv":["a"],"format":"json-lines","counts":"each",
+        "fields":{"input_tokens":"/use/in","cost_usd":"/use/usd"},
+        "rules":[
+            {"when":{"/type":"say"},"fields":{"text":"/body"}},
+            {"when":{"/type":"say","/private":true},"fields":{"thinking":"/body"}},
+            {"when":{"/type":"tool"},"fields":{"tool_use":"/call","tool_result":"/gave"}},
+            {"when":{"/type":"error"},"fields":{"failed":"/body"}}]}"#;
+    let lines = [
+        r#"{"type":"say","body":"Hello","use":{"in":5,"usd":0.5}}"#,
+        r#"{"type":"hm","body":"not shown"}"#,
+        r#"{"type":"tool","call":{"name":"sh"},"gave":"fine","use":{"in":2,"usd":0.25}}"#,
+        r#"{"type":"say","private":true,"body":"psst"}"#,
+    ];
+    let stream = lines.join("\n");
+    let (events, outcome) = call(config, &[stream.as_bytes()], &Exit::with_code(0));
+    let usage = |input_tokens, usd| {
+        Event::Usage(Usage {
+            input_tokens,
+            output_tokens: 0,
+            cached_tokens: 0,
+            cost_usd: Some(usd),
+        })
+    };
+    let text = |t: &str| Event::Text(t.into());
+    assert_eq!(
+        events,
+        [
+            usage(5, 0.5),
+            text("Hello"),
+            usage(7, 0.75),
+            Event::ToolUse(r#"{"name":"sh"}"#.into()),
+            Event::ToolResult("fine".into()),
+            text("psst"),
+            Event::Thinking("psst".into()),
+        ]
+    );
+    assert_eq!(outcome, Outcome::Finished("psst".into()));
+    for (why, limited) in [("it broke", false), ("Usage limit reached", true)] {
+        let stream = format!("{stream}\n{{\"type\":\"error\",\"body\":\"{why}\"}}\n");
+        let (_, outcome) = call(config, &[stream.as_bytes()], &Exit::with_code(0));
+        match outcome {
+            Outcome::Limited(_) => assert!(limited),
+            Outcome::Failed(m) => assert!(!limited && m == why, "{m}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    for (rules, start) in [
+        (
+            r#"[{"fields":{"text":"t"}}]"#,
+            "`agents.test.config.rules[0].fields.text`",
+        ),
+        (
+            r#"[{"when":{"type":1},"fields":{"text":"/t"}}]"#,
+            "`agents.test.config.rules[0].when`",
+        ),
+    ] {
+        let json = format!(r#"{{"argv":["a"],"format":"json-lines","rules":{rules}}}"#);
+        let m = refusal(&json, "P");
+        assert!(m.starts_with(start), "{m}");
+    }
+}

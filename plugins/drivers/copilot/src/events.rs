@@ -9,6 +9,8 @@ use serde_json::Value;
 /// What was seen of the stream so far.
 #[derive(Default)]
 pub struct Events {
+    /// Its id, until it was told.
+    session: String,
     /// Content of the last `assistant.message` that had any.
     last_words: String,
     aborted: bool,
@@ -27,8 +29,8 @@ struct SessionError {
 /// Values of `errorType`.
 const LIMIT_TYPES: &[&str] = &["rate_limit", "quota", "quota_exceeded"];
 const LOGIN_TYPES: &[&str] = &["authentication", "authorization"];
-/// HTTP: payment required, too many requests, overloaded.
-const LIMIT_STATUS: &[u64] = &[402, 429, 529];
+/// HTTP: payment required, too many requests. What is the provider's own fault counts as well.
+const LIMIT_STATUS: &[u64] = &[402, 429];
 const LOGIN_STATUS: &[u64] = &[401, 403];
 /// What standard error begins with, if there's no login and so no event at all; lower case.
 const LOGIN_WORDINGS: &[&str] = &[
@@ -39,6 +41,10 @@ const LOGIN_WORDINGS: &[&str] = &[
 impl Dialect for Events {
     fn object(&mut self, object: &Value, out: &mut Vec<Event>) {
         let of = |pointer| str_at(object, pointer).unwrap_or_default();
+        if !self.session.is_empty() {
+            let id = std::mem::take(&mut self.session);
+            out.push(Event::Notice(format!("copilot session {id}")));
+        }
         match of("/type") {
             "assistant.message" => self.message(object, out),
             "assistant.reasoning" => out.push(Event::Thinking(of("/data/content").to_owned())),
@@ -76,10 +82,6 @@ impl Dialect for Events {
             }
             "result" => {
                 self.result = object.get("exitCode").and_then(Value::as_i64);
-                out.push(Event::Notice(format!(
-                    "copilot session {}",
-                    of("/sessionId")
-                )));
             }
             _ => {}
         }
@@ -129,7 +131,10 @@ impl Dialect for Events {
 impl SessionError {
     fn outcome(self) -> Outcome {
         let status_in = |list: &[u64]| self.status.is_some_and(|s| list.contains(&s));
-        if LIMIT_TYPES.contains(&self.kind.as_str()) || status_in(LIMIT_STATUS) {
+        if LIMIT_TYPES.contains(&self.kind.as_str())
+            || status_in(LIMIT_STATUS)
+            || self.status.is_some_and(limits::provider_fault)
+        {
             return Outcome::Limited(Limit {
                 message: self.message,
                 resets_at: None,
@@ -149,6 +154,14 @@ impl SessionError {
 }
 
 impl Events {
+    /// Of the session with this id.
+    pub fn of(session: String) -> Self {
+        Events {
+            session,
+            ..Events::default()
+        }
+    }
+
     fn message(&mut self, object: &Value, out: &mut Vec<Event>) {
         let content = str_at(object, "/data/content").unwrap_or_default();
         if content.is_empty() {

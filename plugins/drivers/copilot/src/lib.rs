@@ -7,6 +7,8 @@
 //! sandbox = "workspace-write"    # off | workspace-write | read-only
 //! argv = ["/opt/copilot/copilot"] # another program in place of `copilot`
 //! args = ["--deny-tool=shell(git push)"]
+//! [agents.copilot.config]
+//! max-ai-credits = 30            # of one call
 //! ```
 //!
 //! The prompt goes in on standard input (with `-p` the CLI would ignore that).
@@ -23,10 +25,11 @@
 //! them to `usage.json` in the scratch directory, and they are reported at the end.
 //! Written for copilot 1.0.
 
+mod check;
 mod events;
+mod session;
 mod usage;
 
-use ralph_plugin::dialect::JsonSession;
 use ralph_plugin::{AgentDriver, Error, Iteration, Launch, PromptBy, Sandbox, config};
 use serde::Deserialize;
 
@@ -42,24 +45,31 @@ struct Config {
     args: Vec<String>,
     #[serde(default)]
     sandbox: Sandbox,
+    #[serde(rename = "max-ai-credits")]
+    max_ai_credits: Option<u32>,
     // For the `command` driver.
     #[serde(default, rename = "prompt")]
     _prompt: PromptBy,
+}
+
+impl Config {
+    fn program(&self) -> String {
+        self.argv
+            .first()
+            .map_or("copilot", String::as_str)
+            .to_owned()
+    }
 }
 
 /// See the crate's documentation.
 pub struct Copilot;
 
 impl AgentDriver for Copilot {
-    type Session = JsonSession<events::Events>;
+    type Session = session::Call;
 
     fn prepare(it: &Iteration, prompt: &str) -> Result<Launch, Error> {
         let config: Config = config()?;
-        let program = config
-            .argv
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "copilot".into());
+        let program = config.program();
         let usage_file = format!("{}/{}", it.scratch.trim_end_matches('/'), usage::FILE);
         let mut launch = Launch::new(program)
             .args([
@@ -67,6 +77,8 @@ impl AgentDriver for Copilot {
                 "json",
                 "--usage-output-file",
                 &usage_file,
+                "--session-id",
+                &session::id(it),
             ])
             .collect(usage::FILE)
             .stdin(prompt);
@@ -85,11 +97,17 @@ impl AgentDriver for Copilot {
         if let Some(effort) = config.effort {
             launch = launch.args(["--reasoning-effort".to_owned(), effort]);
         }
+        if let Some(credits) = config.max_ai_credits {
+            launch = launch.args(["--max-ai-credits".to_owned(), credits.to_string()]);
+        }
         Ok(launch.args(config.args))
     }
 }
 
 ralph_plugin::agent_driver!(Copilot);
+ralph_plugin::agent_check!(Copilot);
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

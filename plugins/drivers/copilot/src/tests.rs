@@ -32,20 +32,21 @@ fn the_command_line_follows_sandbox_and_role() {
         "with -p standard input is ignored"
     );
     assert_eq!(
-        l.args[..4],
+        l.args[..5],
         [
             "--output-format",
             "json",
             "--usage-output-file",
-            "/scratch/usage.json"
+            "/scratch/usage.json",
+            "--session-id",
         ]
     );
-    assert_eq!(l.args[4..], ["--allow-all-tools", "--disallow-temp-dir"]);
+    assert_eq!(l.args[6..], ["--allow-all-tools", "--disallow-temp-dir"]);
     let config = r#"{"argv":["fake"],"sandbox":"off","model":"m","effort":"low","args":["--x"]}"#;
     let l = prepare(config, Role::Work);
     assert_eq!(l.program, "fake");
     assert_eq!(
-        l.args[4..],
+        l.args[6..],
         [
             "--allow-all",
             "--model",
@@ -55,10 +56,12 @@ fn the_command_line_follows_sandbox_and_role() {
             "--x"
         ]
     );
+    let l = prepare(r#"{"max-ai-credits":30}"#, Role::Work);
+    assert_eq!(l.args[8..], ["--max-ai-credits", "30"]);
     for role in [Role::Judge, Role::Review] {
         let l = prepare(config, role);
         assert_eq!(
-            l.args[4..7],
+            l.args[6..9],
             [
                 "--allow-all-tools",
                 "--deny-tool=write",
@@ -105,6 +108,7 @@ fn a_whole_call_reads_the_same_wherever_it_was_cut() {
     assert_eq!(
         events,
         [
+            Event::Notice(format!("copilot session {}", session::id(&iteration()))),
             Event::Thinking("Hm 漢.".into()),
             Event::Text("First I write a.txt.".into()),
             Event::ToolUse("create /w/a.txt".into()),
@@ -115,7 +119,6 @@ fn a_whole_call_reads_the_same_wherever_it_was_cut() {
             Event::Notice("retry: rate_limit".into()),
             Event::Thinking("sub-agent".into()),
             Event::Text("Done: two files. 🦀".into()),
-            Event::Notice("copilot session 7956".into()),
             Event::Usage(usage),
         ]
     );
@@ -176,6 +179,12 @@ fn endings_are_told_apart() {
             "limited",
         ),
         (
+            vec![error("query", Some(503), "x"), result(1)],
+            1,
+            "",
+            "limited",
+        ),
+        (
             vec![error("authentication", Some(401), "x"), result(1)],
             1,
             "",
@@ -183,7 +192,7 @@ fn endings_are_told_apart() {
         ),
         (vec![error("authentication", None, "x")], 1, "", "login"),
         (
-            vec![error("query", Some(500), "at line 529"), result(1)],
+            vec![error("query", Some(400), "at line 529"), result(1)],
             1,
             "",
             "failed",
