@@ -353,6 +353,9 @@ pub enum Fact {
         usage: Usage,
         /// How long it took.
         millis: u64,
+        /// What the operating system held the agent to that answered; opaque here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<Value>,
     },
     /// The task file was written, or already said so.
     Marked {

@@ -363,6 +363,7 @@ impl World {
                     plugin: String::new(),
                     usage: Usage::default(),
                     millis: 1,
+                    sandbox: None,
                 }]
             }
             Effect::Mark(to) => {

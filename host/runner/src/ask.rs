@@ -41,6 +41,8 @@ pub struct Question<'a> {
     pub bus: &'a Bus,
     /// Is the run to end?
     pub stopping: &'a Stopping,
+    /// What held the agent that answered, for records.
+    pub held: &'a mut Option<serde_json::Value>,
 }
 
 /// What came of it.
@@ -110,6 +112,7 @@ pub async fn ask(mut q: Question<'_>) -> Result<Answer, Error> {
         })
         .await?;
         usage = usage.plus(done.usage);
+        *q.held = done.sandbox;
         let text = match done.outcome {
             AgentOutcome::Finished { text } => text,
             AgentOutcome::Limited { message, resets_at } => {

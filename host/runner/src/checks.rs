@@ -148,6 +148,7 @@ impl Loop {
             final_text,
             complaint: None,
         });
+        let mut held = None;
         let answer = ask::ask(Question {
             judge: &asker.judge,
             agent: &asker.agent,
@@ -160,6 +161,7 @@ impl Loop {
             ws: &self.s.project.ws,
             bus: &self.bus,
             stopping: &self.stopping,
+            held: &mut held,
         })
         .await?;
         let spent = |usage| Fact::Asked { usage };
@@ -170,6 +172,7 @@ impl Loop {
                 plugin: asker.judge.plugin.digest().to_owned(),
                 usage,
                 millis: began.elapsed().as_millis() as u64,
+                sandbox: held,
             }],
             Answer::End(EndReason::Limited { message, resets_at }, usage)
                 if self.s.rules.limits.wait =>

@@ -220,11 +220,11 @@ impl Finished<'_> {
                         "waited_seconds": *waited as f64 / 1e3, "_schema": RECEIPT_SCHEMA,
                     })));
                 }
-                Fact::Answered { role, verdict, plugin, usage, millis } => {
+                Fact::Answered { role, verdict, plugin, usage, millis, sandbox } => {
                     let name = if *role == Role::Review { "review" } else { "judge" };
                     digests.insert(name.to_owned(), json!(plugin));
                     out.push((name.to_owned(), json!({
-                        "name": name, "plugin_sha256": plugin, "verdict": verdict, "usage": usage,
+                        "name": name, "plugin_sha256": plugin, "verdict": verdict, "usage": usage, "sandbox": sandbox,
                         "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3, "_schema": RECEIPT_SCHEMA,
                     })));
                 }

@@ -413,3 +413,16 @@ fn codex_is_told_to_leave_its_own_sandbox_off_where_landlock_holds_it() {
         assert!(!told.contains("workspace-write"), "{told}");
     }
 }
+
+#[test]
+fn a_judge_is_held_like_any_agent_and_its_receipt_says_so() {
+    let p = Project::build()
+        .agent(&format!("cat >/dev/null; {CLAIM}"))
+        .other_agent("wise", "cat >/dev/null; echo 'JUDGE_SIGNAL: true'\n")
+        .toml("[agents.wise.confine]\nlimits = { open_files = 99 }\n[judge]\nenabled = true\nagent = \"wise\"")
+        .ready();
+    p.run(&["run"]).expect(0);
+    let held = receipt(&p, "judge")["sandbox"].clone();
+    assert_eq!(held["profile"], "workspace-write", "{held}");
+    assert_eq!(held["limits"]["open_files"], 99, "{held}");
+}

@@ -150,6 +150,7 @@ impl Record {
                     plugin,
                     usage,
                     millis,
+                    ..
                 } => Some(Answer {
                     name: if *role == Role::Review {
                         "review".into()
