@@ -343,6 +343,13 @@ fn explain(spawn: &Spawn, error: io::Error) -> SpawnError {
             bytes: variables.sum::<usize>() + args.sum::<usize>(),
         };
     }
+    // A file that may not be executed is EACCES.
+    if spawn.confinement.is_some()
+        && error.raw_os_error() == Some(rustix::io::Errno::PERM.raw_os_error())
+    {
+        let reason = format!("it can't be confined: {error}");
+        return SpawnError::Other { program, reason };
+    }
     let kind = error.kind();
     if !matches!(
         kind,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -229,6 +229,15 @@ impl Services for CallServices {
             .confine(&gate.ws, None, &mut spawn)
             .await
             .map_err(|e| ProcessError::Failed(e.to_string()))?;
+        static SAID: Once = Once::new();
+        if confined.enforced().lacks_loopback() {
+            SAID.call_once(|| {
+                self.bus.notice(format!(
+                    "gates have no loopback; one that needs a network gets it with `confine = {{ network = [\"*\"] }}`. Their network is {}",
+                    confined.enforced().network
+                ));
+            });
+        }
         let mut remembered = None;
         let mut served = Ok(());
         let started = |pid, start_time| {

@@ -50,6 +50,8 @@ pub struct Enforced {
     pub open: Vec<&'static str>,
 }
 
+/// How `network` begins where a closed one has no loopback either.
+pub(crate) const CLOSED_WHOLLY: &str = "closed, loopback included";
 /// Changes are found afterwards.
 pub(crate) const BY_HASH: &str = "compared by hash afterwards";
 /// Changes are impossible.
@@ -103,6 +105,11 @@ impl Enforced {
             line.push_str(missing);
         }
         line
+    }
+
+    /// Is even what listens on 127.0.0.1 out of reach, the program's own included?
+    pub fn lacks_loopback(&self) -> bool {
+        self.network.starts_with(CLOSED_WHOLLY)
     }
 
     /// Does all hold that was asked for?

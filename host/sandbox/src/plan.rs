@@ -9,7 +9,7 @@ use ralph_process::{Confinement, OwnNetwork, Resource, Spawn};
 
 use crate::bubblewrap;
 use crate::confined::{Confined, proxied, set};
-use crate::enforced::{BY_BOTH, BY_HASH, BY_VIEW, Enforced, Level};
+use crate::enforced::{BY_BOTH, BY_HASH, BY_VIEW, CLOSED_WHOLLY, Enforced, Level};
 use crate::grants::Grants;
 use crate::policy::{Layer, Network, Place, Policy, Profile};
 use crate::probe;
@@ -329,7 +329,7 @@ fn held(
             Held::Namespace,
             format!("only {hosts}, through ralph's proxy"),
         ),
-        (Err(_), None) => (Held::Rules, "closed, loopback included".into()),
+        (Err(why), None) => (Held::Rules, format!("{CLOSED_WHOLLY}, since {why}")),
         (Err(why), Some(hosts)) if kernel.tcp => {
             missing.push(format!("{why}: any host that listens on the port of ralph's proxy can be reached beside the listed ones"));
             (

@@ -426,3 +426,42 @@ fn a_judge_is_held_like_any_agent_and_its_receipt_says_so() {
     assert_eq!(held["profile"], "workspace-write", "{held}");
     assert_eq!(held["limits"]["open_files"], 99, "{held}");
 }
+
+#[test]
+fn where_no_namespace_can_be_had_gates_have_no_loopback_and_a_person_is_told() {
+    if !has_perl() || !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: it takes root to give up the right to make namespaces");
+        return;
+    }
+    let p = Project::build()
+        .agent(&format!("cat >/dev/null; {CLAIM}"))
+        .gate("g", NETWORK)
+        .ready();
+    let _listener = listening(&p);
+    let run = p.command(&["run", "--max-iterations", "1"]);
+    let mut without = std::process::Command::new("setpriv");
+    without
+        .args(["--bounding-set=-sys_admin", "--"])
+        .arg(run.get_program())
+        .args(run.get_args())
+        .current_dir(p.root())
+        .stdin(std::process::Stdio::null())
+        .env_clear()
+        .envs(run.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let ran = p.start_command(without).wait();
+    assert_eq!(p.noted("outside").trim(), "refused", "{}", ran.stdout);
+    assert!(!p.side("own").exists());
+    let held = receipt(&p, "gate_01")["sandbox"].clone();
+    assert!(
+        held["network"]
+            .as_str()
+            .is_some_and(|n| n.starts_with("closed, loopback included, since ")),
+        "{held}"
+    );
+    assert!(
+        ran.stdout.contains("confine = { network"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
