@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::mark;
 use crate::procfs::Process;
@@ -24,6 +24,9 @@ const ORDER: &str = "RALPH_WARDEN";
 
 /// Between SIGTERM and SIGKILL: nobody of a dead host's is alive two seconds later.
 const GRACE: Duration = Duration::from_millis(500);
+
+/// So long after the host's death what it ran for itself may finish.
+const FINISH: Duration = Duration::from_millis(1500);
 
 /// A host that ends in good order says so with this.
 const DISMISSED: u8 = b'.';
@@ -154,16 +157,26 @@ fn watch(host: u64) {
             _ => break,
         }
     }
-    let marks = mark::of_host(host);
-    let own = std::process::id();
-    let theirs = |p: &Process| p.pid != own && mark::on(p.pid).is_some_and(|m| marks.contains(&m));
-    let walk = |found: &mut Found, purpose: Purpose| {
-        let dead = descend(found, purpose, theirs);
-        found.remove(&own);
-        Deaths { dead, buried: 0 }
-    };
+    let died = Instant::now();
+    let children = |mark: u64| mark != host && mark::of_host(host).contains(&mark);
     let mut found = Found::new();
-    walk(&mut found, Purpose::Look);
+    walk(&mut found, Purpose::Look, children);
     terminate(&found, GRACE);
-    kill(found, None, walk);
+    kill(found, None, |found, purpose| walk(found, purpose, children));
+    // What the host ran for itself is git, which leaves a repository in order only
+    // if it may finish; a hook that hangs may not.
+    let own = |mark: u64| mark == host;
+    let mut found = Found::new();
+    walk(&mut found, Purpose::Look, own);
+    let _ = found.values().all(|p| p.wait(died + FINISH));
+    kill(found, None, |found, purpose| walk(found, purpose, own));
+}
+
+/// All live processes that bear such a mark, and what comes from them, but for this one.
+fn walk(found: &mut Found, purpose: Purpose, marked: impl Fn(u64) -> bool) -> Deaths {
+    let own = std::process::id();
+    let theirs = |p: &Process| p.pid != own && mark::on(p.pid).is_some_and(&marked);
+    let dead = descend(found, purpose, theirs);
+    found.remove(&own);
+    Deaths { dead, buried: 0 }
 }

@@ -82,8 +82,10 @@ impl Git {
         if there {
             let cmd = Cmd::write("worktree").args(["remove", "--force", "--force", "--", path]);
             let ended = self.runner().run(cmd).await?;
-            // A directory that git doesn't know as a worktree (any more) is left to the caller.
-            if ended.code != Some(0) && !ended.stderr.contains("is not a working tree") {
+            // A directory that git doesn't know as a worktree (any more), or that lost its `.git` when
+            // git was killed as it removed or made it, is left to the caller.
+            let known = ["is not a working tree", "validation failed"];
+            if ended.code != Some(0) && !known.iter().any(|k| ended.stderr.contains(k)) {
                 return Err(ended.failure());
             }
         }
