@@ -100,6 +100,9 @@ impl Command {
             self,
             Command::Run(_)
                 | Command::Step(_)
+                | Command::Bridge
+                | Command::Listen(_)
+                | Command::Agent(_)
                 | Command::Check
                 | Command::Watch(_)
                 | Command::Doctor

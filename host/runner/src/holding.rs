@@ -81,6 +81,13 @@ impl Hold {
         if agent.sandbox == Sandbox::ReadOnly && hold.policy.profile == Profile::WorkspaceWrite {
             hold.policy.profile = Profile::ReadOnly;
         }
+        // What another driver starts may be one of those we know all the same.
+        let program = agent
+            .argv
+            .first()
+            .map_or(driver, |p| p.rsplit('/').next().unwrap_or(p));
+        let known = STATE.iter().find(|(name, ..)| *name == program);
+        let driver = known.map_or(driver, |(name, ..)| *name);
         if driver == "copilot" {
             hold.policy.read.push(home().join(".config/gh"));
         }
@@ -212,11 +219,17 @@ impl Hold {
         let home = of("HOME").unwrap_or_else(home);
         let (mut state, mut foreign) = (Vec::new(), Vec::new());
         for (name, variable, usual) in STATE {
+            let cache = of("XDG_CACHE_HOME").unwrap_or_else(|| home.join(".cache"));
             let dirs = of(variable)
                 .into_iter()
-                .chain(usual.iter().map(|dir| home.join(dir)));
+                .chain(usual.iter().map(|dir| home.join(dir)))
+                // It unpacks itself there, and can't make the directory in the sandbox.
+                .chain((name == "copilot").then(|| cache.join("copilot")));
             match self.driver.as_deref() {
                 Some(driver) if driver == name => {
+                    if name == "copilot" {
+                        make(&cache);
+                    }
                     state.extend(dirs.inspect(|dir| make(dir)));
                 }
                 // Not one of those we know: it may be a wrapper around any of them.

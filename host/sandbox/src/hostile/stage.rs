@@ -342,11 +342,13 @@ impl Drop for Stage {
     }
 }
 
-/// Beside the binary, or at home: not below /tmp, which may be written and has another content in a view.
+/// Above the binary, or at home: not below /tmp, which may be written and has another content in a view.
 fn ground(exe: &Path) -> PathBuf {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     let passing = |p: &&Path| p.starts_with("/tmp") || p.starts_with("/var/tmp");
-    let places = [exe.parent().unwrap(), home.as_path()];
+    // The directory above it: the binary's own may hold more files than a sandbox takes apart.
+    let above = exe.ancestors().nth(2).unwrap();
+    let places = [above, home.as_path()];
     let found = places.into_iter().find(|p| p.is_dir() && !passing(p));
     found
         .expect("a build directory or a home that isn't below /tmp")
