@@ -175,6 +175,8 @@ fn a_pipe_gets_no_escape_bytes() {
 fn ctrl_c_on_a_terminal_ends_the_run_and_clears_the_live_line() {
     let p = Project::build()
         .agent("cat >/dev/null; count agent >/dev/null; kill -INT $PPID; hang\n")
+        // What is held by it can't reach ralph.
+        .toml("[sandbox]\nprofile = 'off'\n")
         .ready();
     let ran = on_terminal(&p, "run", &[]).expect(130);
     let shown = screen(&ran.stdout).join("\n");

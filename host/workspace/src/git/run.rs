@@ -323,6 +323,24 @@ struct Group {
 const STEPS: u32 = 40;
 const STEP: Duration = Duration::from_millis(5);
 
+/// Does anything of the group still run? Where there is no `/proc` that can't be told.
+fn others_live(group: Pid) -> bool {
+    let group = group.as_raw_nonzero().to_string();
+    let of_it = |stat: &str| {
+        // Behind the name, which may hold anything: state, parent, group.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+        let state = fields.next()?;
+        Some(!matches!(state, "Z" | "X") && fields.nth(1)? == group)
+    };
+    let Ok(all) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    all.flatten().any(|process| {
+        let stat = std::fs::read_to_string(process.path().join("stat"));
+        stat.is_ok_and(|stat| of_it(&stat) == Some(true))
+    })
+}
+
 impl Drop for Group {
     fn drop(&mut self) {
         let pid = self
@@ -335,10 +353,12 @@ impl Drop for Group {
             // left behind would stop every later one.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             for _ in 0..STEPS {
-                match waitid(WaitId::Pid(pid), options) {
-                    Ok(None) => std::thread::sleep(STEP),
-                    Ok(Some(_)) | Err(_) => break,
+                let ended = !matches!(waitid(WaitId::Pid(pid), options), Ok(None));
+                // git itself is gone at once; a hook may be putting things in order.
+                if ended && !others_live(pid) {
+                    break;
                 }
+                std::thread::sleep(STEP);
             }
         }
         // Whatever is left of it: hooks and filters that did not listen.
