@@ -1,7 +1,7 @@
 //! The bridge protocol: one client on standard input and output, which has this process run loops.
 //!
 //! - here: the methods; [`active`]: the run they act on
-//! - [`teller`]: a run's facts as the protocol's events
+//! - [`teller`], [`telling`]: a run's facts as the protocol's events
 //! - [`rate`]: how often one may ask
 //! - [`stdio`]: the connection, from its first event to its last
 //!
@@ -13,6 +13,7 @@ mod active;
 mod rate;
 mod stdio;
 mod teller;
+mod telling;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,7 +35,7 @@ use crate::server::{Client, Offer};
 use active::{Active, Slot, Wanted};
 use rate::Bucket;
 pub use stdio::serve;
-use teller::Last;
+use telling::Last;
 
 /// What is spoken here: the document's first version, with additions.
 pub const PROTOCOL: &str = "1.1";
