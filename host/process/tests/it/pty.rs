@@ -37,8 +37,12 @@ async fn what_is_typed_is_not_read_back_until_somebody_wants_to_see_it() {
     assert_eq!(line(&mut running).await, "got one");
     running.terminal().unwrap().echo(true).unwrap();
     running.write_stdin(b"two\n").await.unwrap();
-    assert_eq!(line(&mut running).await, "two");
-    assert_eq!(line(&mut running).await, "got two");
+    // Both may come in one piece.
+    let mut said = line(&mut running).await;
+    if said == "two" {
+        said = format!("{said}\r\n{}", line(&mut running).await);
+    }
+    assert_eq!(said, "two\r\ngot two");
     running.terminal().unwrap().echo(false).unwrap();
     running.close_stdin();
     let (out, _) = to_end(running).await;
