@@ -65,7 +65,7 @@ mod tests {
                 {"optionId": "r", "kind": "reject_once"},
             ],
         });
-        answer(sandbox, "/work/", &params).0["outcome"]["optionId"].clone()
+        answer(sandbox, "/project/", &params).0["outcome"]["optionId"].clone()
     }
 
     #[test]
@@ -73,17 +73,17 @@ mod tests {
         use Sandbox::{Off, ReadOnly, WorkspaceWrite};
         for (sandbox, kind, path, chosen) in [
             (Off, "edit", "/etc/passwd", "a"),
-            (WorkspaceWrite, "edit", "/work/a/b", "a"),
+            (WorkspaceWrite, "edit", "/project/a/b", "a"),
             (WorkspaceWrite, "edit", "a/b", "a"),
-            (WorkspaceWrite, "edit", "/work/../etc/x", "r"),
-            (WorkspaceWrite, "delete", "/workshop/x", "r"),
+            (WorkspaceWrite, "edit", "/project/../etc/x", "r"),
+            (WorkspaceWrite, "delete", "/projectshop/x", "r"),
             (WorkspaceWrite, "move", "/etc/x", "r"),
             (WorkspaceWrite, "read", "/etc/x", "a"),
-            (WorkspaceWrite, "execute", "/work", "a"),
+            (WorkspaceWrite, "execute", "/project", "a"),
             (ReadOnly, "read", "/etc/x", "a"),
-            (ReadOnly, "edit", "/work/a", "r"),
-            (ReadOnly, "execute", "/work/a", "r"),
-            (ReadOnly, "other", "/work/a", "r"),
+            (ReadOnly, "edit", "/project/a", "r"),
+            (ReadOnly, "execute", "/project/a", "r"),
+            (ReadOnly, "other", "/project/a", "r"),
         ] {
             assert_eq!(
                 asked(sandbox, kind, path),
