@@ -1,6 +1,6 @@
 //! Puts the built-in components into the crate: every `*.wasm` in
-//! `target/components` of the workspace, where `cargo xtask setup` puts them. Their
-//! hashes go along, so that no start has to compute them.
+//! `target/components` of the workspace, where `cargo xtask setup` puts them, deflated.
+//! Their hashes go along, so that no start has to compute them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ const KINDS: [(&str, &str); 5] = [
     ("judge-", "Judge"),
     ("canonicaliser-", "Canonicaliser"),
 ];
+
+/// Of deflate's 0 to 10. More takes long in an unoptimized build script.
+const LEVEL: u8 = 6;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -35,29 +38,37 @@ fn main() {
     if components.is_empty() {
         return fail("the built-in components are missing; run `cargo xtask setup` once");
     }
-    let mut code = String::from("static BUILTINS: &[(Kind, &str, &[u8])] = &[\n");
-    let mut digests = String::from("static DIGESTS: &[[u8; 32]] = &[\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let mut code = format!("static BUILTINS: [BuiltIn; {}] = [\n", components.len());
     for (kind, name, path) in components {
         println!("cargo::rerun-if-changed={}", path.display());
-        let _ = writeln!(
-            code,
-            "    (Kind::{kind}, {name:?}, include_bytes!({path:?})),"
-        );
-        match fs::read(&path) {
-            Ok(bytes) => {
-                let digest: [u8; 32] = Sha256::digest(bytes).into();
-                let _ = writeln!(digests, "    {digest:?},");
-            }
-            Err(error) => return fail(&format!("cannot read {}: {error}", path.display())),
+        if let Err(error) = put(&mut code, &out, kind, &name, &path) {
+            return fail(&format!("cannot pack {}: {error}", path.display()));
         }
     }
     code.push_str("];\n");
-    code.push_str(&digests);
-    code.push_str("];\n");
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("builtins.rs");
+    let out = out.join("builtins.rs");
     if let Err(error) = fs::write(&out, code) {
         fail(&format!("cannot write {}: {error}", out.display()));
     }
+}
+
+/// Writes one component deflated, and the code that names it.
+fn put(code: &mut String, out: &Path, kind: &str, name: &str, path: &Path) -> io::Result<()> {
+    let bytes = fs::read(path)?;
+    let sha256: [u8; 32] = Sha256::digest(&bytes).into();
+    let packed = out.join(format!("{kind}-{name}.deflate"));
+    fs::write(
+        &packed,
+        miniz_oxide::deflate::compress_to_vec(&bytes, LEVEL),
+    )?;
+    let size = bytes.len();
+    let _ = writeln!(
+        code,
+        "    BuiltIn {{ kind: Kind::{kind}, name: {name:?}, size: {size}, sha256: {sha256:?}, \
+         deflated: include_bytes!({packed:?}), bytes: OnceLock::new() }},"
+    );
+    Ok(())
 }
 
 /// A hash over the contract: what was checked against another doesn't count.

@@ -56,7 +56,7 @@ pub fn rows(_: &Bench) -> Result<Vec<Row>, String> {
         rows.extend(of_gate(
             &runtime,
             name,
-            component,
+            component.bytes(),
             config,
             Promise::Nothing,
         )?);

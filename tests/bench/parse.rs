@@ -57,7 +57,7 @@ fn of_driver(runtime: &Runtime, name: &str, stream: &[u8]) -> Result<Row, String
     let plugin = runtime
         .block_on(async {
             let host = Host::new(HostOptions::default())?;
-            let component = host.load(name, "the bench", bytes).await?;
+            let component = host.load(name, "the bench", bytes.bytes()).await?;
             let (grants, limits) = (Grants::default(), Limits::default());
             let plugin = Plugin::bind(component, name, Kind::AgentDriver, grants, limits)?;
             plugin.warm().await;

@@ -1,6 +1,5 @@
 //! A loaded component: what it is, before anything is granted.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::component::ResourceAny;
@@ -8,6 +7,7 @@ use wasmtime::component::types::{self as wasm, ComponentItem};
 
 use crate::bindings::exports::ralph::plugin::{agent_check, agent_driver, judge};
 use crate::bindings::ralph::plugin::types;
+use crate::builtin::BuiltIn;
 use crate::error::{PluginError, Who};
 use crate::facts::Facts;
 use crate::guests::Ready;
@@ -36,7 +36,28 @@ pub(crate) struct Compiled {
 /// The component's bytes, should its code have gone or be damaged, and their hash.
 pub(crate) struct Source {
     pub(crate) digest: [u8; 32],
-    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) content: Content,
+}
+
+pub(crate) enum Content {
+    Given(Vec<u8>),
+    BuiltIn(&'static BuiltIn),
+}
+
+impl Source {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.content {
+            Content::Given(bytes) => bytes,
+            Content::BuiltIn(found) => found.bytes(),
+        }
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        match &self.content {
+            Content::Given(bytes) => bytes.len(),
+            Content::BuiltIn(found) => found.size,
+        }
+    }
 }
 
 impl Compiled {

@@ -1,6 +1,5 @@
 //! The host: one engine for all plugins of a process.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,9 +9,11 @@ use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component as WasmComponent, Linker};
 
-use crate::builtin;
+use crate::builtin::builtin;
 use crate::cache::{self, Cache};
-use crate::component::{Compiled, Component, Source, check_signatures, check_signatures_of_check};
+use crate::component::{
+    Compiled, Component, Content, Source, check_signatures, check_signatures_of_check,
+};
 use crate::engine::{self, PARTS_PER_CALL};
 use crate::error::{PluginError, Who};
 use crate::facts::Facts;
@@ -135,8 +136,8 @@ impl Host {
         let (inner, origin, bytes) = (self.0.clone(), origin.to_string(), bytes.to_vec());
         blocking(&who.clone(), move || {
             let digest = Sha256::digest(&bytes).into();
-            let bytes = Cow::Owned(bytes);
-            inner.load(who, origin, Source { digest, bytes })
+            let content = Content::Given(bytes);
+            inner.load(who, origin, Source { digest, content })
         })
         .await
     }
@@ -153,7 +154,7 @@ impl Host {
         name: &str,
         origin: &str,
     ) -> Result<Option<Arc<Component>>, PluginError> {
-        let Some((bytes, digest)) = builtin::with_digest(kind, built_in) else {
+        let Some(found) = builtin(kind, built_in) else {
             return Ok(None);
         };
         let who = Who {
@@ -161,12 +162,13 @@ impl Host {
             name: name.into(),
         };
         let (inner, origin) = (self.0.clone(), origin.to_string());
-        let bytes = Cow::Borrowed(bytes);
-        blocking(&who.clone(), move || {
-            inner.load(who, origin, Source { digest, bytes })
-        })
-        .await
-        .map(Some)
+        let source = Source {
+            digest: found.sha256(),
+            content: Content::BuiltIn(found),
+        };
+        blocking(&who.clone(), move || inner.load(who, origin, source))
+            .await
+            .map(Some)
     }
 }
 
@@ -209,7 +211,7 @@ impl Inner {
         origin: String,
         source: Source,
     ) -> Result<Arc<Component>, PluginError> {
-        let (digest, size) = (source.digest, source.bytes.len() as u64);
+        let (digest, size) = (source.digest, source.size() as u64);
         let entry = self
             .compiled
             .lock()
@@ -245,7 +247,7 @@ impl Inner {
             return Ok(Compiled::later(facts, source));
         }
         let component =
-            WasmComponent::from_binary(&self.engine, &source.bytes).map_err(|error| {
+            WasmComponent::from_binary(&self.engine, source.bytes()).map_err(|error| {
                 PluginError::Corrupt {
                     who: who.clone(),
                     origin: origin.into(),
@@ -342,7 +344,7 @@ impl Inner {
         let component = match kept {
             Some(component) => component,
             None => {
-                let component = WasmComponent::from_binary(&self.engine, &source.bytes)?;
+                let component = WasmComponent::from_binary(&self.engine, source.bytes())?;
                 self.keep(&source.digest, facts, &component)?;
                 component
             }

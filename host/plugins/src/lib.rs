@@ -39,7 +39,7 @@ mod wasi;
 mod weight;
 mod world;
 
-pub use builtin::{builtin, builtins};
+pub use builtin::{BuiltIn, builtin, builtins};
 pub use check::{Answer, Condition, Login, Probe};
 pub use component::Component;
 pub use driver::{Exit, Launch, Reaction, Session};

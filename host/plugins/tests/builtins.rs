@@ -13,8 +13,8 @@ use ralph_engine::types::{
     AgentEvent, AgentOutcome, DiffText, FileChange, Iteration, Role, Status, Task,
 };
 use ralph_plugins::{
-    CallContext, Command, Exit, Grants, Host, HostOptions, Kind, Level, Limits, Output, Plugin,
-    PluginError, ProcessError, Services, builtin, builtins,
+    BuiltIn, CallContext, Command, Exit, Grants, Host, HostOptions, Kind, Level, Limits, Output,
+    Plugin, PluginError, ProcessError, Services, builtin, builtins,
 };
 use serde_json::json;
 
@@ -81,7 +81,7 @@ fn iteration() -> Iteration {
 
 async fn plugin(kind: Kind, name: &str, grants: Grants) -> Plugin {
     let host = host(8);
-    let bytes = builtin(kind, name).unwrap();
+    let bytes = builtin(kind, name).unwrap().bytes();
     let component = host.load(name, "built in", bytes).await.unwrap();
     Plugin::bind(component, name, kind, grants, Limits::default()).unwrap()
 }
@@ -90,7 +90,8 @@ async fn plugin(kind: Kind, name: &str, grants: Grants) -> Plugin {
 async fn each_is_of_the_kind_its_name_says_and_asks_for_no_more_than_its_kind_may() {
     let host = host(8);
     assert!(builtin(Kind::Gate, "there is none").is_none());
-    for (kind, name, bytes) in builtins() {
+    for BuiltIn { kind, name, .. } in builtins() {
+        let bytes = builtin(*kind, name).unwrap().bytes();
         let component = host.load(name, "built in", bytes).await.unwrap();
         assert_eq!(component.kinds(), [*kind], "{kind} {name}");
         let grants = match kind {
@@ -147,7 +148,7 @@ async fn a_session_holds_its_slot_and_frees_it() {
         ..HostOptions::default()
     };
     let host = Host::new(options).unwrap();
-    let bytes = builtin(Kind::AgentDriver, "command").unwrap();
+    let bytes = builtin(Kind::AgentDriver, "command").unwrap().bytes();
     let component = host.load("command", "built in", bytes).await.unwrap();
     let kind = Kind::AgentDriver;
     let driver = Plugin::bind(
@@ -175,7 +176,7 @@ async fn a_session_holds_its_slot_and_frees_it() {
 #[tokio::test]
 async fn a_session_is_over_after_a_feed_that_failed() {
     let host = host(8);
-    let bytes = builtin(Kind::AgentDriver, "command").unwrap();
+    let bytes = builtin(Kind::AgentDriver, "command").unwrap().bytes();
     let component = host.load("command", "built in", bytes).await.unwrap();
     let limits = Limits {
         memory: 4 << 20,

@@ -70,10 +70,9 @@ pub struct Registry {
 pub fn agent_names(config: &Config) -> Vec<String> {
     let built_in = ralph_plugins::builtins()
         .iter()
-        .filter_map(|(kind, name, _)| {
-            let agent = matches!(kind, Kind::AgentDriver | Kind::Agent);
-            (agent && *name != "command").then(|| (*name).to_owned())
-        });
+        .filter(|found| matches!(found.kind, Kind::AgentDriver | Kind::Agent))
+        .filter(|found| found.name != "command")
+        .map(|found| found.name.to_owned());
     let mut names: Vec<String> = built_in.chain(config.agents.keys().cloned()).collect();
     names.sort();
     names.dedup();

@@ -341,7 +341,7 @@ fn verdicts() {
         .unwrap();
     let plugin = runtime.block_on(async {
         let host = Host::new(HostOptions::default()).unwrap();
-        let judge = builtin(Kind::Judge, "judge").unwrap();
+        let judge = builtin(Kind::Judge, "judge").unwrap().bytes();
         let component = host.load("judge", "built in", judge).await.unwrap();
         Plugin::bind(
             component,

@@ -34,10 +34,11 @@ async fn list(project: &Project, out: &Out) -> Result<ExitCode, Error> {
         };
         rows.push(row);
     }
-    for (kind, name, bytes) in builtins() {
+    for found in builtins() {
         rows.push(json!({
-            "name": name, "kind": kind.to_string(), "source": format!("builtin:{name}"),
-            "sha256": ralph_workspace::sha256_hex(bytes), "bytes": bytes.len(),
+            "name": found.name, "kind": found.kind.to_string(),
+            "source": format!("builtin:{}", found.name),
+            "sha256": found.digest(), "bytes": found.size,
         }));
     }
     let text = |v: &Value| v.as_str().unwrap_or("-").to_owned();
@@ -71,9 +72,10 @@ async fn inspect(project: &Project, name: &str, out: &Out) -> Result<ExitCode, E
         found.push(super::host()?.load(name, name, &bytes).await?);
     } else {
         let host = super::host()?;
-        for (_, built_in, bytes) in builtins().iter().filter(|b| b.1 == name) {
-            found.push(
-                host.load(built_in, &format!("builtin:{built_in}"), bytes)
+        let origin = format!("builtin:{name}");
+        for built_in in builtins().iter().filter(|b| b.name == name) {
+            found.extend(
+                host.load_builtin(built_in.kind, name, name, &origin)
                     .await?,
             );
         }

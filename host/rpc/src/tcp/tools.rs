@@ -200,8 +200,8 @@ impl Tools {
             "plugins" => {
                 let Where { .. } = read(arguments)?;
                 let all = ralph_plugins::builtins().iter();
-                let named = all.map(|(kind, name, bytes)| {
-                    json!({ "name": name, "kind": kind.to_string(), "bytes": bytes.len() })
+                let named = all.map(|found| {
+                    json!({ "name": found.name, "kind": found.kind.to_string(), "bytes": found.size })
                 });
                 Ok(json!({ "plugins": named.collect::<Vec<_>>() }))
             }
