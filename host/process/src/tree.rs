@@ -21,6 +21,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use crate::mark;
 use crate::procfs::{self, Process};
 use crate::spawn::MARKER;
+use crate::warden;
 
 /// Rounds of stop, walk and kill; each catches what was forked in the one before.
 const ROUNDS: usize = 64;
@@ -51,6 +52,7 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Has orphaned descendants adopted by this process instead of by init.
 pub(crate) fn adopt_orphans() {
+    warden::settle();
     if let Err(error) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
         tracing::warn!(%error, "orphans of agents will not be adopted");
     }

@@ -6,12 +6,12 @@
 //! nothing to do but to wait at a pipe for the host's end, and then to end
 //! everything that bears one of the host's marks ([`crate::mark`]).
 
-use std::ffi::{CString, OsString};
-use std::fs::{File, OpenOptions};
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
-use std::sync::{Mutex, PoisonError};
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::mark;
@@ -30,11 +30,17 @@ const FINISH: Duration = Duration::from_millis(1500);
 /// A host that ends in good order says so with this.
 const DISMISSED: u8 = b'.';
 
-/// The pipe at whose other end the warden waits.
-static POST: Mutex<Option<PipeWriter>> = Mutex::new(None);
+#[derive(Debug)]
+enum Post {
+    None,
+    Coming(JoinHandle<Option<ChildStdin>>),
+    There(ChildStdin),
+}
 
-/// To be called first in `main` of a program that posts wardens. True if this
-/// process was one; its work is done then.
+static POST: Mutex<Post> = Mutex::new(Post::None);
+
+/// To be called first in `main` of a program that posts wardens, while it has one
+/// thread. True if this process was told to be one; its work is done then.
 pub fn stand_guard() -> bool {
     let Ok(order) = std::env::var(ORDER) else {
         return false;
@@ -42,16 +48,26 @@ pub fn stand_guard() -> bool {
     let Ok(host) = order.parse::<u64>() else {
         return false;
     };
-    watch(host);
-    true
+    // SAFETY: the child does its work on the one thread it has and doesn't return.
+    #[allow(unsafe_code)]
+    match unsafe { libc::fork() } {
+        0 => {
+            watch(host);
+            // SAFETY: nothing is left to be tidied up.
+            unsafe { libc::_exit(0) }
+        }
+        // Nobody is left to be told of a failure but the host, which sees the pipe close.
+        _ => true,
+    }
 }
 
-/// Posts one. `args` are what the program is called with then; it has to come to
-/// [`stand_guard`] with them. From here on this process and all it starts bear its
-/// mark. To be called before the first [`crate::start`], once.
+/// Posts one, in the background. `args` are what the program is called with
+/// then; it has to come to [`stand_guard`] with them. From here on this process
+/// and all it starts bear its mark. To be called before the first
+/// [`crate::start`], once.
 pub fn post_warden(args: Vec<OsString>) {
-    let mut post = POST.lock().unwrap_or_else(PoisonError::into_inner);
-    if post.is_some() {
+    let mut post = lock();
+    if !matches!(*post, Post::None) {
         return;
     }
     let Some(host) = mark::host() else {
@@ -59,108 +75,73 @@ pub fn post_warden(args: Vec<OsString>) {
         return;
     };
     mark::bear(host);
-    match Errand::new(args, host).and_then(|(errand, pipe)| errand.run().map(|()| pipe)) {
-        Ok(pipe) => *post = Some(pipe),
-        Err(error) => {
-            tracing::warn!(%error, "no warden: should this process be killed, what its agents have started may stay");
-        }
+    let coming = std::thread::Builder::new()
+        .name("ralph-warden".into())
+        .spawn(move || come(args, host));
+    match coming {
+        Ok(coming) => *post = Post::Coming(coming),
+        Err(error) => tracing::warn!(%error, "no warden: no thread could be made for it"),
     }
 }
 
 /// Sends it away: this process ends in good order, and what still runs may run on.
 pub fn dismiss_warden() {
-    let post = POST.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(mut pipe) = post {
+    settle();
+    let post = std::mem::replace(&mut *lock(), Post::None);
+    if let Post::There(mut pipe) = post {
         // It may have been killed; then there is nobody to send away.
         let _ = pipe.write_all(&[DISMISSED]);
     }
 }
 
-/// All that the warden's first steps need, made before them: between `fork` and
-/// `execve` nothing may be allocated.
-struct Errand {
-    args: Vec<CString>,
-    env: Vec<CString>,
-    pipe: PipeReader,
-    null: File,
+/// Waits until the warden is no child of this process any more: an orphan of
+/// ours that comes later is adopted, and this one must not be.
+pub(crate) fn settle() {
+    let mut post = lock();
+    if matches!(*post, Post::Coming(_))
+        && let Post::Coming(coming) = std::mem::replace(&mut *post, Post::None)
+        && let Ok(Some(pipe)) = coming.join()
+    {
+        *post = Post::There(pipe);
+    }
 }
 
-impl Errand {
-    fn new(args: Vec<OsString>, host: u64) -> io::Result<(Errand, PipeWriter)> {
-        let c = |text: OsString| CString::new(text.into_vec()).map_err(io::Error::other);
-        let mut all = vec![c"ralph-warden".to_owned()];
-        for arg in args {
-            all.push(c(arg)?);
-        }
-        let mut env = Vec::new();
-        for (name, value) in std::env::vars_os().filter(|(name, _)| name != ORDER) {
-            let mut pair = name;
-            pair.push("=");
-            pair.push(value);
-            env.push(c(pair)?);
-        }
-        env.push(c(format!("{ORDER}={host}").into())?);
-        let (theirs, ours) = io::pipe()?;
-        let null = OpenOptions::new().write(true).open("/dev/null")?;
-        let errand = Errand {
-            args: all,
-            env,
-            pipe: theirs,
-            null,
-        };
-        Ok((errand, ours))
-    }
+fn lock() -> MutexGuard<'static, Post> {
+    POST.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    /// Makes the warden. It is nobody's child when this returns: an orphan of ours
-    /// that comes later is adopted, and the warden must not be.
-    fn run(self) -> io::Result<()> {
-        let pointers = |list: &[CString]| -> Vec<*const libc::c_char> {
-            let all = list.iter().map(|text| text.as_ptr());
-            all.chain([std::ptr::null()]).collect()
-        };
-        let (args, env) = (pointers(&self.args), pointers(&self.env));
-        let (pipe, null) = (self.pipe.as_raw_fd(), self.null.as_raw_fd());
-        // SAFETY: the children of both forks only make calls that are allowed after a
-        // fork and end in `execve` or `_exit`; what the pointers name lives in `self`.
-        #[allow(unsafe_code)]
-        let first = unsafe {
-            match libc::fork() {
-                0 => match libc::fork() {
-                    0 => {
-                        // A signal to the host's group or terminal is not for this one.
-                        libc::setsid();
-                        libc::dup2(pipe, 0);
-                        libc::dup2(null, 1);
-                        libc::dup2(null, 2);
-                        libc::chdir(c"/".as_ptr());
-                        // Also right when the file was replaced meanwhile.
-                        libc::execve(c"/proc/self/exe".as_ptr(), args.as_ptr(), env.as_ptr());
-                        libc::_exit(127)
-                    }
-                    second => libc::_exit((second < 0).into()),
-                },
-                first => first,
-            }
-        };
-        let first = rustix::process::Pid::from_raw(first).filter(|_| first > 0);
-        let first = first.ok_or_else(io::Error::last_os_error)?;
-        loop {
-            let options = rustix::process::WaitOptions::empty();
-            match rustix::process::waitpid(Some(first), options) {
-                Err(rustix::io::Errno::INTR) => {}
-                Ok(Some((_, status))) if status.exit_status() != Some(0) => {
-                    return Err(io::Error::other("the second fork failed"));
-                }
-                // A host that was started with SIGCHLD ignored is told of an error here,
-                // once the child has ended, which is what counts.
-                _ => return Ok(()),
-            }
-        }
-    }
+fn come(args: Vec<OsString>, host: u64) -> Option<ChildStdin> {
+    let there = itself(args, host).and_then(|mut first| {
+        let pipe = first.stdin.take();
+        // A host that was started with SIGCHLD ignored is told of an error here,
+        // once the child has ended, which is what counts.
+        let _ = first.wait();
+        pipe.ok_or_else(|| io::Error::other("it has no pipe"))
+    });
+    there
+        .inspect_err(|error| {
+            tracing::warn!(%error, "no warden: should this process be killed, what its agents have started may stay");
+        })
+        .ok()
+}
+
+fn itself(args: Vec<OsString>, host: u64) -> io::Result<Child> {
+    // Also right when the file was replaced meanwhile.
+    Command::new("/proc/self/exe")
+        .arg0("ralph-warden")
+        .args(args)
+        .env(ORDER, host.to_string())
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
 }
 
 /// Waits for the host's end, and ends what is left unless it was sent away.
 fn watch(host: u64) {
+    // A signal to the host's group or terminal is not for this one.
+    let _ = rustix::process::setsid();
     let mut byte = [0];
     loop {
         match io::stdin().read(&mut byte) {

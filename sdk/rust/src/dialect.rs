@@ -81,7 +81,7 @@ impl<D: Dialect> JsonSession<D> {
         match &mut outcome {
             Outcome::Finished(words) => keep_end(words),
             Outcome::Failed(message) => {
-                *message = text::clip(&text::plain(message), MAX_EVENT);
+                text::fit(message, MAX_EVENT);
                 if reader.malformed() > 0 {
                     message.push_str(&format!(
                         "\n({} lines of its output were no events)",
@@ -89,12 +89,8 @@ impl<D: Dialect> JsonSession<D> {
                     ));
                 }
             }
-            Outcome::Unauthenticated(message) => {
-                *message = text::clip(&text::plain(message), MAX_EVENT);
-            }
-            Outcome::Limited(limit) => {
-                limit.message = text::clip(&text::plain(&limit.message), MAX_EVENT);
-            }
+            Outcome::Unauthenticated(message) => text::fit(message, MAX_EVENT),
+            Outcome::Limited(limit) => text::fit(&mut limit.message, MAX_EVENT),
             Outcome::Interrupted => {}
         }
         Ending { events, outcome }
@@ -108,7 +104,7 @@ fn bound(event: &mut Event) {
         | Event::Thinking(s)
         | Event::ToolUse(s)
         | Event::ToolResult(s)
-        | Event::Notice(s) => *s = text::clip(&text::plain(s), MAX_EVENT),
+        | Event::Notice(s) => text::fit(s, MAX_EVENT),
         Event::Usage(_) => {}
     }
 }

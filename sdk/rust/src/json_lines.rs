@@ -4,6 +4,7 @@
 use crate::lines::{Line, Lines};
 use crate::text;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,9 +47,8 @@ impl JsonLines {
 
     /// The last line may lack its end.
     pub fn finish(&mut self, mut each: impl FnMut(Item)) {
-        if let Some(line) = self.lines.finish() {
-            self.line(&line, &mut each);
-        }
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.finish(|line| self.line(&line, &mut each));
     }
 
     /// How many lines after the first object (or after [`MAX_LEAD_IN`]) were no JSON object.
@@ -56,7 +56,7 @@ impl JsonLines {
         self.malformed
     }
 
-    fn line(&mut self, line: &Line, each: &mut impl FnMut(Item)) {
+    fn line(&mut self, line: &Line<'_>, each: &mut impl FnMut(Item)) {
         let trimmed = line.text.trim_matches(['\u{feff}', ' ', '\t', '\r', '\0']);
         if trimmed.is_empty() && line.dropped == 0 {
             return;
@@ -105,14 +105,28 @@ fn notice(nth: u64, each: &mut impl FnMut(Item), what: impl FnOnce() -> String) 
     }
 }
 
+/// What is at a JSON pointer whose names need no escapes. `Value::pointer` makes two
+/// strings of each name.
+fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut found = value;
+    for name in pointer.strip_prefix('/')?.split('/') {
+        found = match found {
+            Value::Object(map) => map.get(name)?,
+            Value::Array(list) => list.get(name.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(found)
+}
+
 /// The string at a JSON pointer such as `/item/text`.
 pub fn str_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer)?.as_str()
+    at(value, pointer)?.as_str()
 }
 
 /// The whole number at a JSON pointer; a fraction is cut off, a negative number is none.
 pub fn u64_at(value: &Value, pointer: &str) -> Option<u64> {
-    let number = value.pointer(pointer)?;
+    let number = at(value, pointer)?;
     // `as` saturates.
     number
         .as_u64()
@@ -132,18 +146,25 @@ pub fn tool_line(name: &str, input: &Value) -> String {
         "url",
         "query",
     ];
-    let rest = match input {
-        Value::Null => String::new(),
-        Value::String(s) => s.clone(),
+    let rest: Cow<'_, str> = match input {
+        Value::Null => "".into(),
+        Value::String(s) => s.into(),
         other => TELLING
             .iter()
-            .find_map(|key| other.get(key)?.as_str().map(str::to_owned))
-            .unwrap_or_else(|| other.to_string()),
+            .find_map(|key| other.get(key)?.as_str())
+            .map_or_else(|| other.to_string().into(), Cow::from),
     };
-    let rest = rest.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("{name} {}", text::clip(&rest, 300))
-        .trim_end()
-        .to_owned()
+    let mut words = String::with_capacity(rest.len());
+    for word in rest.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+    }
+    match words.as_str() {
+        "" => name.to_owned(),
+        words => format!("{name} {}", text::clip(words, 300)),
+    }
 }
 
 #[cfg(test)]

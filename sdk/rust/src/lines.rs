@@ -1,13 +1,15 @@
 //! Cuts a stream of bytes into lines, however the stream itself was cut.
 
+use std::borrow::Cow;
+
 use crate::text;
 
 /// One line without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct Line<'a> {
     /// Decoded with [`text::decode`], only once all bytes are there: a character
     /// may be cut by the stream. Of a line that was too long: its beginning.
-    pub text: String,
+    pub text: Cow<'a, str>,
     /// How many bytes were dropped because the line was too long.
     pub dropped: u64,
 }
@@ -62,7 +64,7 @@ impl Lines {
     }
 
     /// Takes the next piece and calls `each` for every line that is complete now.
-    pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(Line)) {
+    pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
         let mut rest = chunk;
         loop {
             let end = match self.returns {
@@ -75,7 +77,8 @@ impl Lines {
             };
             self.append(&rest[..end]);
             if rest[end] == b'\n' {
-                each(self.take());
+                each(self.line());
+                self.clear();
             } else {
                 self.after_return = true;
             }
@@ -83,9 +86,12 @@ impl Lines {
         }
     }
 
-    /// What stands after the last line feed, if anything.
-    pub fn finish(&mut self) -> Option<Line> {
-        (!self.buffer.is_empty() || self.dropped > 0).then(|| self.take())
+    /// Calls `each` for what stands after the last line feed, if anything.
+    pub fn finish(&mut self, each: impl FnOnce(Line<'_>)) {
+        if !self.buffer.is_empty() || self.dropped > 0 {
+            each(self.line());
+            self.clear();
+        }
     }
 
     fn append(&mut self, bytes: &[u8]) {
@@ -101,20 +107,25 @@ impl Lines {
         self.dropped += (bytes.len() - kept) as u64;
     }
 
-    fn take(&mut self) -> Line {
-        let dropped = std::mem::take(&mut self.dropped);
-        self.after_return = false;
+    fn line(&self) -> Line<'_> {
         let bytes = match self.buffer.as_slice() {
-            [head @ .., b'\r'] if dropped == 0 => head,
+            [head @ .., b'\r'] if self.dropped == 0 => head,
             all => all,
         };
-        let text = text::decode(bytes);
+        Line {
+            text: text::decode(bytes),
+            dropped: self.dropped,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.dropped = 0;
+        self.after_return = false;
         if self.buffer.capacity() > 64 * 1024 {
             self.buffer = Vec::new();
         } else {
             self.buffer.clear();
         }
-        Line { text, dropped }
     }
 }
 
@@ -123,12 +134,16 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn split(mut lines: Lines, pieces: &[&[u8]]) -> Vec<Line> {
+    fn owned(line: Line<'_>) -> (String, u64) {
+        (line.text.into_owned(), line.dropped)
+    }
+
+    fn split(mut lines: Lines, pieces: &[&[u8]]) -> Vec<(String, u64)> {
         let mut out = Vec::new();
         for piece in pieces {
-            lines.feed(piece, |l| out.push(l));
+            lines.feed(piece, |l| out.push(owned(l)));
         }
-        out.extend(lines.finish());
+        lines.finish(|l| out.push(owned(l)));
         out
     }
 
@@ -158,7 +173,7 @@ mod tests {
         let bar: String = (0..200_000).map(|n| format!("{n}\r")).collect::<String>() + "\nnext\r\n";
         let texts: Vec<_> = split(Lines::overwriting(64), &[bar.as_bytes()])
             .into_iter()
-            .map(|l| l.text)
+            .map(|l| l.0)
             .collect();
         assert_eq!(texts, ["199999", "next"]);
     }
@@ -168,17 +183,11 @@ mod tests {
         let mut lines = Lines::new(1000);
         let mut out = Vec::new();
         for _ in 0..10_000 {
-            lines.feed(&[b'x'; 1000], |l| out.push(l));
+            lines.feed(&[b'x'; 1000], |l| out.push(owned(l)));
             assert!(lines.buffer.capacity() <= 2000);
         }
-        lines.feed(b"\nnext\n", |l| out.push(l));
-        assert_eq!((out[0].text.len(), out[0].dropped), (1000, 9_999_000));
-        assert_eq!(
-            out[1],
-            Line {
-                text: "next".into(),
-                dropped: 0
-            }
-        );
+        lines.feed(b"\nnext\n", |l| out.push(owned(l)));
+        assert_eq!((out[0].0.len(), out[0].1), (1000, 9_999_000));
+        assert_eq!(out[1], ("next".into(), 0));
     }
 }

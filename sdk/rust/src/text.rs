@@ -1,11 +1,13 @@
 //! Text as terminals and agents produce it, made fit to show and to keep.
 
+use std::borrow::Cow;
+
 /// Decodes UTF-8. What isn't UTF-8 becomes `U+FFFD`, except single bytes of the
 /// 8-bit control range: they become that control character, so that [`plain`]
 /// recognises an 8-bit escape sequence.
-pub fn decode(bytes: &[u8]) -> String {
+pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        return text.to_owned();
+        return text.into();
     }
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -16,18 +18,32 @@ pub fn decode(bytes: &[u8]) -> String {
             _ => text.push(char::REPLACEMENT_CHARACTER),
         }
     }
-    text
+    text.into()
 }
 
 /// Removes escape sequences and every control character but line feed and tab.
 /// Of a line that was drawn over with carriage returns the last state stays.
 pub fn plain(text: &str) -> String {
-    // Most text is plain; 0xc2 begins the 8-bit controls (and some other characters).
-    let telling = |b: &u8| matches!(b, 0..=8 | 11..=31 | 0x7f | 0xc2);
-    if !text.as_bytes().iter().any(telling) {
+    if seems_plain(text) {
         return text.to_owned();
     }
     strip(text)
+}
+
+/// Makes a text fit to show in place: [`plain`], and [`clip`]ped to `max` bytes.
+pub(crate) fn fit(text: &mut String, max: usize) {
+    if !seems_plain(text) {
+        *text = strip(text);
+    }
+    if text.len() > max {
+        *text = clip(text, max);
+    }
+}
+
+/// Most text is; 0xc2 begins the 8-bit controls (and some other characters).
+fn seems_plain(text: &str) -> bool {
+    let telling = |b: &u8| matches!(b, 0..=8 | 11..=31 | 0x7f | 0xc2);
+    !text.as_bytes().iter().any(telling)
 }
 
 fn strip(text: &str) -> String {

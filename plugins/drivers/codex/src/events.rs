@@ -120,7 +120,9 @@ impl Events {
         let text = || str_at(item, "/text").unwrap_or_default().to_owned();
         match str_at(item, "/type").unwrap_or_default() {
             "agent_message" => {
-                self.last_words = text();
+                self.last_words.clear();
+                self.last_words
+                    .push_str(str_at(item, "/text").unwrap_or_default());
                 self.active = true;
                 out.push(Event::Text(text()));
             }
@@ -131,13 +133,15 @@ impl Events {
                 ));
             }
             _ => {
-                let Some(line) = tool(item) else { return };
+                if !is_tool(item) {
+                    return;
+                }
                 self.active = true;
                 let id = str_at(item, "/id").unwrap_or_default();
                 match self.open.iter().position(|open| open == id) {
                     Some(at) => drop(self.open.swap_remove(at)),
                     // Some items are told of only once they are complete.
-                    None => out.push(Event::ToolUse(line)),
+                    None => out.extend(tool(item).map(Event::ToolUse)),
                 }
                 out.push(Event::ToolResult(result(item)));
             }
@@ -145,7 +149,15 @@ impl Events {
     }
 }
 
-/// The line for an item that is a tool call.
+/// Is it a tool call?
+fn is_tool(item: &Value) -> bool {
+    matches!(
+        str_at(item, "/type"),
+        Some("command_execution" | "file_change" | "mcp_tool_call" | "web_search")
+    )
+}
+
+/// The line for an item that [is a tool call](is_tool).
 fn tool(item: &Value) -> Option<String> {
     match str_at(item, "/type")? {
         "command_execution" => Some(tool_line("shell", &item["command"])),

@@ -70,16 +70,15 @@ impl Words {
 
     fn finish(mut self, exit: &Exit) -> Ending {
         let mut events = Vec::new();
-        if let Some(line) = self.lines.finish() {
-            take(&line, &mut self.all, &mut events);
-        }
+        let all = &mut self.all;
+        self.lines.finish(|line| take(&line, all, &mut events));
         let said = self.all.into_text();
         let outcome = ended(exit, said.trim_end());
         Ending { outcome, events }
     }
 }
 
-fn take(line: &Line, all: &mut Tail, events: &mut Vec<Event>) {
+fn take(line: &Line<'_>, all: &mut Tail, events: &mut Vec<Event>) {
     let mut words = text::plain(&line.text);
     if line.dropped > 0 {
         words.push_str(&format!("… [{} bytes left out]", line.dropped));
