@@ -9,6 +9,7 @@ use ralph_config::types::{
     Agent, Config, Confine, Gate, Layer as LayerKey, OsSandbox, Profile as ProfileKey, Rlimits,
     Sandbox,
 };
+use ralph_engine::types::Role;
 use ralph_process::Spawn;
 pub use ralph_sandbox::Enforced;
 use ralph_sandbox::{Confined, Layer, Limits, Network, Place, Plan, Policy, Profile, SandboxError};
@@ -65,7 +66,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// For an agent that a plugin drives; `own_home` is where its settings are, if not in the user's.
+    /// For an agent that a plugin drives in this role; `own_home` is where its settings are, if not in the user's.
     ///
     /// # Errors
     /// A host that is none; the configuration's own checks have refused it before.
@@ -73,20 +74,25 @@ impl Hold {
         config: &Config,
         root: &Path,
         agent: &Agent,
+        role: Role,
         driver: &str,
         own_home: Option<&Path>,
     ) -> Result<Hold, Error> {
         let mut hold = Hold::new(config, root, &[&agent.confine], true)?;
-        // What the CLI is told not to write, the system keeps it from writing.
-        if agent.sandbox == Sandbox::ReadOnly && hold.policy.profile == Profile::WorkspaceWrite {
-            hold.policy.profile = Profile::ReadOnly;
-        }
         // What another driver starts may be one of those we know all the same.
         let program = agent
             .argv
             .first()
             .map_or(driver, |p| p.rsplit('/').next().unwrap_or(p));
         let known = STATE.iter().find(|(name, ..)| *name == program);
+        // What the CLI is told not to write, the system keeps it from writing. Those we know
+        // are told so when they judge or review; a profile chosen for just this agent stays.
+        let told = role != Role::Work && known.is_some() && agent.confine.profile.is_none();
+        if (told || agent.sandbox == Sandbox::ReadOnly)
+            && hold.policy.profile == Profile::WorkspaceWrite
+        {
+            hold.policy.profile = Profile::ReadOnly;
+        }
         let driver = known.map_or(driver, |(name, ..)| *name);
         if driver == "copilot" {
             hold.policy.read.push(home().join(".config/gh"));
@@ -186,12 +192,12 @@ impl Hold {
     /// What the driver is to tell the CLI of its own sandbox. That of codex makes
     /// mounts, which Landlock forbids: every command would fail in it. The one
     /// around it holds the same, so it is switched off there.
-    pub async fn cli_sandbox(&self, asked: Sandbox) -> Sandbox {
+    pub async fn cli_sandbox(&self, asked: Sandbox) -> Value {
         let own_mounts = self.driver.as_deref() == Some("codex");
         if own_mounts && self.plan().await.forbids_mounts() {
-            return Sandbox::Off;
+            return json!("held");
         }
-        asked
+        json!(asked)
     }
 
     /// Makes one child ready. `scratch` is for files of this call only.
@@ -344,8 +350,8 @@ pub struct Held {
 pub async fn overview(config: &Config, root: &Path) -> Result<[Held; 2], Error> {
     let agent = config.agent(&config.run.agent).unwrap_or_default();
     let driver = config.agent_plugin(&config.run.agent).unwrap_or_default();
-    let hold = Hold::of_agent(config, root, &agent, &driver, None)?;
-    let own_off = hold.cli_sandbox(agent.sandbox).await != agent.sandbox;
+    let hold = Hold::of_agent(config, root, &agent, Role::Work, &driver, None)?;
+    let own_off = hold.cli_sandbox(agent.sandbox).await != json!(agent.sandbox);
     let gates = Hold::new(config, root, &[&config.sandbox.gates], false)?;
     Ok([
         Held {

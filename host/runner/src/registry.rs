@@ -193,8 +193,13 @@ impl Registry {
         })
     }
 
-    /// An agent by its name.
-    pub async fn agent(&self, name: &str, table: Option<&Agent>) -> Result<BoundAgent, Error> {
+    /// An agent by its name, for a role.
+    pub async fn agent(
+        &self,
+        role: Role,
+        name: &str,
+        table: Option<&Agent>,
+    ) -> Result<BoundAgent, Error> {
         let agent = table.cloned().unwrap_or_default();
         let plugin = match &agent.plugin {
             Some(plugin) => plugin.clone(),
@@ -224,7 +229,7 @@ impl Registry {
             _ => None,
         };
         let root = self.ws.root();
-        let hold = Hold::of_agent(&self.config, root, &agent, &plugin, home.as_deref())?;
+        let hold = Hold::of_agent(&self.config, root, &agent, role, &plugin, home.as_deref())?;
         let mut config = agent.config.clone();
         if kind == Kind::AgentDriver {
             for (key, value) in [
@@ -233,7 +238,7 @@ impl Registry {
                 ("model", json!(agent.model)),
                 ("effort", json!(agent.effort)),
                 ("args", json!(agent.args)),
-                ("sandbox", json!(hold.cli_sandbox(agent.sandbox).await)),
+                ("sandbox", hold.cli_sandbox(agent.sandbox).await),
             ] {
                 config.entry(key).or_insert(value);
             }

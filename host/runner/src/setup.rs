@@ -140,7 +140,7 @@ impl Setup {
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
         // Side by side; of several errors, the first in this order is told.
         let (agent, gates, judge, review, canonicaliser) = tokio::join!(
-            registry.agent(name, config.agents.get(name)),
+            registry.agent(Role::Work, name, config.agents.get(name)),
             gates(&registry, &config.gates),
             asker(&project, &registry, Role::Judge, &config.judge, name),
             asker(&project, &registry, Role::Review, &config.review, name),
@@ -170,7 +170,11 @@ impl Setup {
         };
         let mut fallback = Vec::new();
         for name in &config.run.fallback {
-            fallback.push(registry.agent(name, config.agents.get(name)).await?);
+            fallback.push(
+                registry
+                    .agent(Role::Work, name, config.agents.get(name))
+                    .await?,
+            );
         }
         let mut warnings = tasks.warnings().to_vec();
         let askers = judge.iter().chain(&review).map(|a: &Asker| &a.agent);
@@ -260,7 +264,7 @@ async fn asker(
     Ok(Some(Asker {
         judge: registry.judge(role, table, preamble).await?,
         agent: registry
-            .agent(name, project.config.agents.get(name))
+            .agent(role, name, project.config.agents.get(name))
             .await?,
         max_diff: table.max_diff.bytes(),
     }))

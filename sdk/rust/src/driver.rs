@@ -122,14 +122,17 @@ pub enum Sandbox {
     WorkspaceWrite,
     /// It may not write.
     ReadOnly,
+    /// Its own restrictions would fail inside those that the host has laid around it,
+    /// which hold the same: they are switched off in every role. Only the host says so.
+    Held,
 }
 
 impl Sandbox {
     /// What holds for this call: an agent that judges or reviews never writes.
     pub fn for_role(self, role: crate::Role) -> Self {
         match role {
-            crate::Role::Work => self,
-            crate::Role::Judge | crate::Role::Review => Sandbox::ReadOnly,
+            crate::Role::Judge | crate::Role::Review if self != Sandbox::Held => Sandbox::ReadOnly,
+            _ => self,
         }
     }
 }

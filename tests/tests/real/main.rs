@@ -16,5 +16,6 @@ mod acp;
 mod check;
 mod cli;
 mod record;
+mod review;
 mod trouble;
 mod work;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::AnsiColor;
 use ralph_config::Config;
+use ralph_engine::types::Role;
 use ralph_runner::agent_check::{self, Standing};
 use ralph_runner::registry::Registry;
 use ralph_runner::{Error, Project, Trust};
@@ -52,7 +53,7 @@ pub async fn standings(
     let mut out = Vec::new();
     for name in names {
         let agent = registry
-            .agent(name, project.config.agents.get(name))
+            .agent(Role::Work, name, project.config.agents.get(name))
             .await?;
         out.push(agent_check::check(project, &agent, ask).await?);
     }

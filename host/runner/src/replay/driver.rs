@@ -46,9 +46,14 @@ impl Player<'_> {
         path: &str,
         prompt: &str,
     ) -> Result<(AgentTape, String), Early> {
+        let tape: AgentTape = self.tape(path)?;
         let bound = self
             .registry
-            .agent(name, self.project.config.agents.get(name))
+            .agent(
+                tape.given.it.role,
+                name,
+                self.project.config.agents.get(name),
+            )
             .await
             .map_err(|e| not(e.to_string()))?
             .bound;
@@ -57,7 +62,6 @@ impl Player<'_> {
                 "it works in the workspace itself; asked again it would change that again",
             ));
         }
-        let tape: AgentTape = self.tape(path)?;
         digest(&bound, &tape.given)?;
         let path = format!("{}/{prompt}", self.places.context);
         self.intact(&path)?;

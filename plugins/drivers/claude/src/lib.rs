@@ -80,7 +80,7 @@ impl AgentDriver for Claude {
             .stdin(prompt);
         // `--allowedTools a b` takes all that follows; with `=` it doesn't.
         launch = match config.sandbox.for_role(it.role) {
-            Sandbox::Off => launch.args(["--dangerously-skip-permissions"]),
+            Sandbox::Off | Sandbox::Held => launch.args(["--dangerously-skip-permissions"]),
             Sandbox::WorkspaceWrite => {
                 let launch = launch.args(["--permission-mode", "acceptEdits"]);
                 match config.allowed_tools.join(",") {

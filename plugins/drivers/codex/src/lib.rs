@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The prompt goes in on standard input. A judge and a reviewer get
-//! `read-only`, whatever `sandbox` says.
+//! `read-only`, whatever `sandbox` says, unless ralph's own sandbox holds them and
+//! doesn't let codex make its own.
 //!
 //! Success needs exit code 0 *and* `turn.completed`; the final words are those of
 //! the last `agent_message`. Codex gives no error codes in its events, so limits
@@ -59,7 +60,9 @@ impl AgentDriver for Codex {
         let program = config.program();
         let mut launch = Launch::new(program).args(["exec", "--json"]).stdin(prompt);
         launch = match config.sandbox.for_role(it.role) {
-            Sandbox::Off => launch.args(["--dangerously-bypass-approvals-and-sandbox"]),
+            Sandbox::Off | Sandbox::Held => {
+                launch.args(["--dangerously-bypass-approvals-and-sandbox"])
+            }
             Sandbox::WorkspaceWrite => launch.args(["--sandbox", "workspace-write"]),
             Sandbox::ReadOnly => launch.args(["--sandbox", "read-only"]),
         };

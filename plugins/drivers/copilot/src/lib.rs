@@ -83,7 +83,7 @@ impl AgentDriver for Copilot {
             .collect(usage::FILE)
             .stdin(prompt);
         launch = match config.sandbox.for_role(it.role) {
-            Sandbox::Off => launch.args(["--allow-all"]),
+            Sandbox::Off | Sandbox::Held => launch.args(["--allow-all"]),
             Sandbox::WorkspaceWrite => launch.args(["--allow-all-tools", "--disallow-temp-dir"]),
             Sandbox::ReadOnly => launch.args([
                 "--allow-all-tools",
