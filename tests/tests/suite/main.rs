@@ -28,6 +28,7 @@ mod legacy;
 mod listen;
 mod lock;
 mod modes;
+mod output;
 mod parallel;
 mod parallel_audit;
 mod plugins;
