@@ -86,7 +86,7 @@ fn once(runtime: &Runtime, root: &Path, plan: Option<&Plan>) -> Result<f64, Stri
                 ..Place::default()
             };
             confined = Some(
-                plan.confine(&place, &mut spawn)
+                plan.confine(&place, None, &mut spawn)
                     .map_err(|e| e.to_string())?,
             );
         }

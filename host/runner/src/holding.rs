@@ -1,8 +1,12 @@
 //! What holds a native agent or a gate's program: from `[sandbox]` and what is
 //! laid over it to one child's confinement.
 
+mod place;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use ralph_config::HostPattern;
 use ralph_config::types::{
@@ -12,44 +16,16 @@ use ralph_config::types::{
 use ralph_engine::types::Role;
 use ralph_process::Spawn;
 pub use ralph_sandbox::Enforced;
-use ralph_sandbox::{Confined, Layer, Limits, Network, Place, Plan, Policy, Profile, SandboxError};
-use ralph_workspace::{Workspace, repository};
+use ralph_sandbox::{
+    Confined, Foreseen, Layer, Limits, Network, Plan, Policy, Profile, SandboxError,
+};
+use ralph_workspace::Workspace;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
+use self::place::STATE;
 use crate::error::Error;
-use crate::trust::user_dir;
-
-/// Where the agents we know keep their own state: the variable that says so, and
-/// what it is without it, relative to the home directory.
-const STATE: [(&str, &str, &[&str]); 3] = [
-    ("codex", "CODEX_HOME", &[".codex"]),
-    ("claude", "CLAUDE_CONFIG_DIR", &[".claude", ".claude.json"]),
-    (
-        "copilot",
-        "COPILOT_HOME",
-        &[".copilot", ".config/github-copilot"],
-    ),
-];
-
-/// Where tool chains keep what they download: the variable, and what below it.
-const CACHES: [(&str, &[&str]); 6] = [
-    ("XDG_CACHE_HOME", &[""]),
-    (
-        "CARGO_HOME",
-        &[
-            "registry",
-            "git",
-            ".package-cache",
-            ".package-cache-mutate",
-            ".global-cache",
-        ],
-    ),
-    ("GOCACHE", &[""]),
-    ("GOMODCACHE", &[""]),
-    ("GRADLE_USER_HOME", &[""]),
-    ("PNPM_HOME", &["store"]),
-];
 
 /// A policy with what it is about; what this machine makes of it is found out when it is first asked for.
 #[derive(Debug)]
@@ -63,7 +39,14 @@ pub struct Hold {
     /// `[sandbox] protect`
     protect: Vec<String>,
     plan: OnceCell<Plan>,
+    foreseen: Mutex<Soon>,
 }
+
+/// Since when, and what comes of it.
+type Soon = Option<(Instant, JoinHandle<Result<Foreseen, SandboxError>>)>;
+
+/// What was looked at longer ago than this is looked at again.
+const FORESEEN_MAX: Duration = Duration::from_secs(10);
 
 impl Hold {
     /// For an agent that a plugin drives in this role; `own_home` is where its settings are, if not in the user's.
@@ -150,6 +133,7 @@ impl Hold {
                 .collect(),
             protect: outer.protect.clone(),
             plan: OnceCell::new(),
+            foreseen: Mutex::default(),
         })
     }
 
@@ -200,6 +184,18 @@ impl Hold {
         json!(asked)
     }
 
+    /// A child with this environment is to be made ready soon: what takes a while is begun
+    /// in the background.
+    pub(crate) async fn foresee(&self, ws: &Workspace, env: &[(OsString, OsString)]) {
+        let (plan, place) = (self.plan().await.clone(), self.place(ws, None, env));
+        let made = tokio::task::spawn_blocking(move || plan.foresee(place));
+        *self.soon() = Some((Instant::now(), made));
+    }
+
+    fn soon(&self) -> MutexGuard<'_, Soon> {
+        self.foreseen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes one child ready. `scratch` is for files of this call only.
     pub(crate) async fn confine(
         &self,
@@ -208,101 +204,13 @@ impl Hold {
         spawn: &mut Spawn,
     ) -> Result<Confined, SandboxError> {
         let place = self.place(ws, scratch, &spawn.env);
-        self.plan().await.confine(&place, spawn)
-    }
-
-    fn place(&self, ws: &Workspace, scratch: Option<&Path>, env: &[(OsString, OsString)]) -> Place {
-        if self.policy.profile == Profile::Off {
-            return Place::default();
-        }
-        let root = ws.root();
-        let of = |name: &str| {
-            let found = env.iter().find(|(n, _)| n == name);
-            found
-                .map(|(_, v)| PathBuf::from(v))
-                .filter(|p| p.is_absolute())
+        let soon = self.soon().take();
+        let foreseen = match soon.filter(|(since, _)| since.elapsed() < FORESEEN_MAX) {
+            // What can't be foreseen is told when it is asked for.
+            Some((_, made)) => made.await.ok().and_then(Result::ok),
+            None => None,
         };
-        let home = of("HOME").unwrap_or_else(home);
-        let (mut state, mut foreign) = (Vec::new(), Vec::new());
-        for (name, variable, usual) in STATE {
-            let cache = of("XDG_CACHE_HOME").unwrap_or_else(|| home.join(".cache"));
-            let dirs = of(variable)
-                .into_iter()
-                .chain(usual.iter().map(|dir| home.join(dir)))
-                // It unpacks itself there, and can't make the directory in the sandbox.
-                .chain((name == "copilot").then(|| cache.join("copilot")));
-            match self.driver.as_deref() {
-                Some(driver) if driver == name => {
-                    if name == "copilot" {
-                        make(&cache);
-                    }
-                    state.extend(dirs.inspect(|dir| make(dir)));
-                }
-                // Not one of those we know: it may be a wrapper around any of them.
-                Some(driver) if !STATE.iter().any(|(n, ..)| *n == driver) => state.extend(dirs),
-                _ => foreign.extend(dirs),
-            }
-        }
-        let caches = CACHES.iter().flat_map(|(variable, below)| {
-            let dir = of(variable);
-            below
-                .iter()
-                .filter_map(move |name| Some(dir.as_ref()?.join(name)))
-        });
-        let own = [
-            ("XDG_STATE_HOME", ".local/state"),
-            ("XDG_DATA_HOME", ".local/share"),
-            ("XDG_CACHE_HOME", ".cache"),
-            ("XDG_CONFIG_HOME", ".config"),
-        ];
-        let git = repository(root);
-        Place {
-            sealed: self.sealed(root, git.as_ref()),
-            root: root.to_owned(),
-            scratch: scratch.map(Path::to_owned),
-            caches: caches.collect(),
-            own: own
-                .iter()
-                .filter_map(|(v, dir)| user_dir(v, dir).ok())
-                .collect(),
-            tmp: of("TMPDIR"),
-            git,
-            home,
-            state,
-            foreign,
-        }
-    }
-
-    /// What decides what runs here, and what records what was.
-    fn sealed(&self, root: &Path, git: Option<&(PathBuf, PathBuf)>) -> Vec<PathBuf> {
-        let mut sealed = Vec::new();
-        if let Some((own, common)) = git {
-            for name in ["config", "hooks", "info/attributes", "info/exclude"] {
-                sealed.push(common.join(name));
-            }
-            sealed.push(own.join("config.worktree"));
-        }
-        let more = self.protect.iter().map(String::as_str);
-        sealed.extend(
-            ["ralph.toml", "ralph.lock"]
-                .into_iter()
-                .chain(more)
-                .map(|name| root.join(name)),
-        );
-        for entry in std::fs::read_dir(root.join(".ralph"))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let name = format!(".ralph/{}", entry.file_name().to_string_lossy());
-            // The scratch directory is in there.
-            let open =
-                name == ".ralph/tmp" || self.open.iter().any(|o| Path::new(o).starts_with(&name));
-            if !open {
-                sealed.push(entry.path());
-            }
-        }
-        sealed
+        self.plan().await.confine(&place, foreseen, spawn)
     }
 }
 
@@ -373,18 +281,6 @@ fn home() -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     home.filter(|h| h.is_absolute())
         .unwrap_or_else(|| "/".into())
-}
-
-/// An agent that starts for the first time can't make its directory itself any more.
-fn make(dir: &Path) {
-    use std::os::unix::fs::DirBuilderExt;
-    let is_file = dir.extension().is_some();
-    if !is_file && dir.parent().is_some_and(Path::is_dir) && !dir.exists() {
-        let made = std::fs::DirBuilder::new().mode(0o700).create(dir);
-        if let Err(e) = made {
-            tracing::warn!("{} can't be made: {e}", dir.display());
-        }
-    }
 }
 
 fn paths(listed: &[String], root: &Path) -> Vec<PathBuf> {

@@ -73,10 +73,12 @@ impl Loop {
         }
         let prompt_path = format!("{}/prompt.md", places.context);
         // While git looks at the files, what doesn't depend on them is done.
-        let (now, prompt, (), begun) = tokio::join!(
+        let agent = self.s.worker_agent(&c.agent);
+        let (now, prompt, (), (), begun) = tokio::join!(
             self.s.git.snapshot(),
             self.canonical_prompt(c, &prompt_path, &attempt_id),
-            self.s.worker_agent(&c.agent).bound.plugin.warm(),
+            agent.bound.plugin.warm(),
+            agent.foresee(&self.s.project.ws),
             async {
                 match tracker {
                     true => Ok(()),

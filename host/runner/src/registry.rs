@@ -286,6 +286,16 @@ impl Registry {
     }
 }
 
+impl BoundAgent {
+    /// It is to work soon: what its sandbox takes time for is begun in the background.
+    pub(crate) async fn foresee(&self, ws: &Workspace) {
+        if self.bound.plugin.kind() != Kind::Agent {
+            let env = program::environment(self, &[]);
+            self.hold.foresee(ws, &env).await;
+        }
+    }
+}
+
 /// What a plugin may do: what its table allows. A built-in one keeps what it
 /// needs for its work, so that a table which only sets its limits takes nothing away.
 fn grants(table: Option<&PluginConfig>, own: Grants) -> Grants {

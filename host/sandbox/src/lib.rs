@@ -56,5 +56,5 @@ pub use confined::Confined;
 pub use enforced::{Enforced, Level};
 #[cfg(not(target_os = "linux"))]
 pub use plan::Confined;
-pub use plan::{Plan, SandboxError};
+pub use plan::{Foreseen, Plan, SandboxError};
 pub use policy::{Layer, Limits, Network, Place, Policy, Profile};

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use landlock::RulesetCreated;
 use ralph_process::{Confinement, OwnNetwork, Resource, Spawn};
 
 use crate::bubblewrap;
@@ -38,6 +39,12 @@ const NO_LANDLOCK: &str = "this kernel has no Landlock (Linux 5.13, and `landloc
 #[derive(Debug, thiserror::Error)]
 #[error("the sandbox can't be made: {0}")]
 pub struct SandboxError(pub(crate) String);
+
+impl From<landlock::RulesetError> for SandboxError {
+    fn from(e: landlock::RulesetError) -> Self {
+        SandboxError(e.to_string())
+    }
+}
 
 impl From<io::Error> for SandboxError {
     fn from(e: io::Error) -> Self {
@@ -74,6 +81,27 @@ enum Held {
     Namespace,
     /// By TCP rules and a filter over socket families.
     Rules,
+}
+
+/// What [`Plan::confine`] makes of a place, but for what is one call's own.
+#[derive(Debug)]
+pub struct Foreseen {
+    /// Without a scratch directory.
+    place: Place,
+    grants: Grants,
+    ruleset: Option<RulesetCreated>,
+}
+
+impl Foreseen {
+    /// What is sealed matters to a view only.
+    fn is_of(&self, place: &Place) -> bool {
+        let same = Place {
+            scratch: None,
+            sealed: self.place.sealed.clone(),
+            ..place.clone()
+        };
+        self.place == same
+    }
 }
 
 impl Plan {
@@ -172,12 +200,41 @@ impl Plan {
         matches!(self.how, How::Rules) && self.kernel.files
     }
 
-    /// Makes one child ready: its confinement, its command line, its environment.
-    /// To be called in a tokio runtime right before the child is started.
+    /// Does beforehand what takes a while and is the same for all calls at one place: a
+    /// millisecond or more of looking at directories. What is made then and not there yet,
+    /// a child doesn't get to see.
     ///
     /// # Errors
     /// The kernel refuses what it offered before, or a file descriptor is lacking.
-    pub fn confine(&self, place: &Place, spawn: &mut Spawn) -> Result<Confined, SandboxError> {
+    pub fn foresee(&self, place: Place) -> Result<Foreseen, SandboxError> {
+        let place = Place {
+            scratch: None,
+            ..place
+        };
+        let grants = Grants::of(&self.policy, &place);
+        let ruleset = match self.how {
+            How::Rules => Some(rules::begin(&grants, self.tcp())?),
+            How::Off | How::View(_) => None,
+        };
+        Ok(Foreseen {
+            place,
+            grants,
+            ruleset,
+        })
+    }
+
+    /// Makes one child ready: its confinement, its command line, its environment.
+    /// To be called in a tokio runtime right before the child is started. What was
+    /// foreseen is taken if it is of the same place.
+    ///
+    /// # Errors
+    /// The kernel refuses what it offered before, or a file descriptor is lacking.
+    pub fn confine(
+        &self,
+        place: &Place,
+        foreseen: Option<Foreseen>,
+        spawn: &mut Spawn,
+    ) -> Result<Confined, SandboxError> {
         let mut confined = Confined {
             enforced: self.enforced.clone(),
             listener: None,
@@ -190,7 +247,7 @@ impl Plan {
             limits: self.limits(),
             ..Confinement::default()
         };
-        let tcp = self.reach(&mut with, &mut confined, spawn)?;
+        let port = self.reach(&mut with, &mut confined, spawn)?;
         if let Some(dir) = place
             .scratch
             .as_ref()
@@ -198,7 +255,6 @@ impl Plan {
         {
             set(&mut spawn.env, "TMPDIR", dir.as_os_str().to_owned());
         }
-        let grants = Grants::of(&self.policy, place);
         let sockets = match (self.network, &self.policy.network) {
             (Held::Rules, Network::Hosts(_)) => Sockets::Tcp,
             (Held::Rules, Network::Closed) => Sockets::Unix,
@@ -216,7 +272,8 @@ impl Plan {
         .map_err(|e| SandboxError(e.to_string()))?;
         match &self.how {
             How::View(program) => {
-                with.ruleset = rules::around_view(tcp).map_err(|e| SandboxError(e.to_string()))?;
+                let grants = Grants::of(&self.policy, place);
+                with.ruleset = rules::around_view(self.tcp(), port)?;
                 for filter in &filters {
                     with.keep.push(bubblewrap::compiled(filter)?);
                 }
@@ -234,8 +291,15 @@ impl Plan {
                 }
             }
             _ => {
-                with.ruleset =
-                    rules::ruleset(&grants, tcp).map_err(|e| SandboxError(e.to_string()))?;
+                let Foreseen {
+                    grants, ruleset, ..
+                } = match foreseen.filter(|f| f.is_of(place)) {
+                    Some(foreseen) => foreseen,
+                    None => self.foresee(place.clone())?,
+                };
+                if let Some(ruleset) = ruleset {
+                    with.ruleset = rules::end(ruleset, place.scratch.as_deref(), port)?;
+                }
                 with.filters = filters;
                 with.fewer_privileges = may_lose_privileges();
                 if grants.git_apart {
@@ -260,19 +324,28 @@ impl Plan {
         .collect()
     }
 
-    /// Network, and the way to the proxy if there is one.
+    fn tcp(&self) -> Tcp {
+        match (self.network, &self.policy.network) {
+            (Held::Rules, Network::Hosts(_)) => Tcp::OnePort,
+            (Held::Rules, _) if self.kernel.tcp => Tcp::Nothing,
+            _ => Tcp::Free,
+        }
+    }
+
+    /// Network, and the way to the proxy if there is one: its port, where nothing but
+    /// Landlock keeps the child from others.
     fn reach(
         &self,
         with: &mut Confinement,
         confined: &mut Confined,
         spawn: &mut Spawn,
-    ) -> Result<Tcp, SandboxError> {
+    ) -> Result<Option<u16>, SandboxError> {
         let hosts = match &self.policy.network {
             Network::Hosts(hosts) => Some(hosts),
             _ => None,
         };
         match self.network {
-            Held::Free => Ok(Tcp::Free),
+            Held::Free => Ok(None),
             Held::Namespace => {
                 let mut own = OwnNetwork::default();
                 if let Some(hosts) = hosts {
@@ -283,21 +356,17 @@ impl Plan {
                     proxied(&mut spawn.env, PROXY_PORT);
                 }
                 with.own_network = Some(own);
-                Ok(Tcp::Free)
+                Ok(None)
             }
             Held::Rules => {
                 let Some(hosts) = hosts else {
-                    return Ok(if self.kernel.tcp {
-                        Tcp::Nothing
-                    } else {
-                        Tcp::Free
-                    });
+                    return Ok(None);
                 };
                 let listener = TcpListener::bind("127.0.0.1:0")?;
                 let port = listener.local_addr()?.port();
                 confined.proxy = Some(Proxy::serve(listener, hosts.clone())?);
                 proxied(&mut spawn.env, port);
-                Ok(Tcp::Only(port))
+                Ok(Some(port))
             }
         }
     }

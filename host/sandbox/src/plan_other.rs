@@ -36,16 +36,33 @@ impl Plan {
         false
     }
 
+    /// There is nothing to foresee.
+    ///
+    /// # Errors
+    /// None.
+    pub fn foresee(&self, _: Place) -> Result<Foreseen, SandboxError> {
+        Ok(Foreseen)
+    }
+
     /// Leaves the child as it is.
     ///
     /// # Errors
     /// None.
-    pub fn confine(&self, _: &Place, _: &mut Spawn) -> Result<Confined, SandboxError> {
+    pub fn confine(
+        &self,
+        _: &Place,
+        _: Option<Foreseen>,
+        _: &mut Spawn,
+    ) -> Result<Confined, SandboxError> {
         Ok(Confined {
             enforced: self.enforced.clone(),
         })
     }
 }
+
+/// Nothing.
+#[derive(Debug)]
+pub struct Foreseen;
 
 /// What stands beside a child while it runs.
 #[derive(Debug)]

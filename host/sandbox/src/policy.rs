@@ -86,7 +86,7 @@ pub struct Policy {
 }
 
 /// Where it is asked for. Paths are absolute; those that aren't there are left out.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// The project, or the worktree that is worked in.
     pub root: PathBuf,

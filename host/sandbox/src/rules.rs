@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
@@ -31,8 +32,13 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Asks it; a few system calls.
+    /// Asks it, once: a few system calls.
     pub(crate) fn ask() -> Kernel {
+        static KERNEL: OnceLock<Kernel> = OnceLock::new();
+        *KERNEL.get_or_init(Kernel::probe)
+    }
+
+    fn probe() -> Kernel {
         let new = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
         let file = |access: AccessFs| new().handle_access(access).is_ok();
         Kernel {
@@ -74,14 +80,14 @@ impl Kernel {
 pub(crate) enum Tcp {
     /// It isn't.
     Free,
-    /// Connections to this port only; listening is free.
-    Only(u16),
+    /// Connections to one port only; listening is free.
+    OnePort,
     /// Neither connect nor listen.
     Nothing,
 }
 
-/// A ruleset over files, network and scopes. `None` if the kernel has no Landlock.
-pub(crate) fn ruleset(grants: &Grants, tcp: Tcp) -> Result<Option<OwnedFd>, RulesetError> {
+/// A ruleset over files, network and scopes, to which a call may still add what is its own.
+pub(crate) fn begin(grants: &Grants, tcp: Tcp) -> Result<RulesetCreated, RulesetError> {
     let ruleset = Ruleset::default().handle_access(AccessFs::from_all(FILES))?;
     let mut ruleset = net(ruleset, tcp)?
         .scope(Scope::from_all(ABI::V6))?
@@ -94,11 +100,8 @@ pub(crate) fn ruleset(grants: &Grants, tcp: Tcp) -> Result<Option<OwnedFd>, Rule
     if grants.read_trees.contains(&PathBuf::from("/")) {
         ruleset = add(ruleset, Path::new("/"), AccessFs::ReadDir.into())?;
     }
-    // A device is told more than reading and writing by nobody but a terminal's user.
-    let write = AccessFs::from_all(FILES)
-        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     for path in &grants.write {
-        ruleset = add(ruleset, path, write)?;
+        ruleset = add(ruleset, path, change())?;
     }
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::IoctlDev;
     for path in DEVICES.iter().map(Path::new) {
@@ -108,30 +111,48 @@ pub(crate) fn ruleset(grants: &Grants, tcp: Tcp) -> Result<Option<OwnedFd>, Rule
     if !rustix::process::geteuid().is_root() {
         ruleset = add(ruleset, Path::new("/proc"), AccessFs::WriteFile.into())?;
     }
-    Ok(Option::<OwnedFd>::from(opened(ruleset, tcp)?))
+    Ok(ruleset)
+}
+
+/// A device is told more than reading and writing by nobody but a terminal's user.
+fn change() -> BitFlags<AccessFs> {
+    AccessFs::from_all(FILES) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
+}
+
+/// With a tree that this call may change and the port it may connect to; `None` if the kernel
+/// has no Landlock.
+pub(crate) fn end(
+    mut ruleset: RulesetCreated,
+    scratch: Option<&Path>,
+    port: Option<u16>,
+) -> Result<Option<OwnedFd>, RulesetError> {
+    if let Some(scratch) = scratch {
+        ruleset = add(ruleset, scratch, change())?;
+    }
+    Ok(Option::<OwnedFd>::from(opened(ruleset, port)?))
 }
 
 /// A ruleset over network and abstract sockets, for around a layer that makes mounts: one that
 /// handles files would forbid them.
-pub(crate) fn around_view(tcp: Tcp) -> Result<Option<OwnedFd>, RulesetError> {
+pub(crate) fn around_view(tcp: Tcp, port: Option<u16>) -> Result<Option<OwnedFd>, RulesetError> {
     let ruleset = net(Ruleset::default(), tcp)?
         .scope(Scope::AbstractUnixSocket)?
         .create()?;
-    Ok(Option::<OwnedFd>::from(opened(ruleset, tcp)?))
+    Ok(Option::<OwnedFd>::from(opened(ruleset, port)?))
 }
 
 fn net(ruleset: Ruleset, tcp: Tcp) -> Result<Ruleset, RulesetError> {
     match tcp {
         Tcp::Free => Ok(ruleset),
-        Tcp::Only(_) => ruleset.handle_access(AccessNet::ConnectTcp),
+        Tcp::OnePort => ruleset.handle_access(AccessNet::ConnectTcp),
         Tcp::Nothing => ruleset.handle_access(AccessNet::from_all(ABI::V4)),
     }
 }
 
-fn opened(ruleset: RulesetCreated, tcp: Tcp) -> Result<RulesetCreated, RulesetError> {
-    match tcp {
-        Tcp::Only(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
-        _ => Ok(ruleset),
+fn opened(ruleset: RulesetCreated, port: Option<u16>) -> Result<RulesetCreated, RulesetError> {
+    match port {
+        Some(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
+        None => Ok(ruleset),
     }
 }
 

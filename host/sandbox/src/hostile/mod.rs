@@ -78,7 +78,7 @@ async fn play(stage: &Stage, mut policy: Policy, namespace: bool) -> Played {
         timeout: Some(Duration::from_secs(120)),
         ..Spawn::new(stage.program(), stage.project())
     };
-    let mut confined: Confined = plan.confine(&stage.place(), &mut spawn).unwrap();
+    let mut confined: Confined = plan.confine(&stage.place(), None, &mut spawn).unwrap();
     let out = ralph_process::run_noted(spawn, 1 << 20, |_, _| confined.started().unwrap())
         .await
         .unwrap();
