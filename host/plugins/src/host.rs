@@ -137,7 +137,7 @@ impl Host {
         blocking(&who.clone(), move || {
             let digest = Sha256::digest(&bytes).into();
             let content = Content::Given(bytes);
-            inner.load(who, origin, Source { digest, content })
+            inner.load(who, origin, Source { digest, content }, None)
         })
         .await
     }
@@ -166,7 +166,12 @@ impl Host {
             digest: found.sha256(),
             content: Content::BuiltIn(found),
         };
-        blocking(&who.clone(), move || inner.load(who, origin, source))
+        // A look into the cache is over before another thread has begun.
+        let kept = inner.kept(&source.digest);
+        if kept.is_some() {
+            return inner.load(who, origin, source, kept).map(Some);
+        }
+        blocking(&who.clone(), move || inner.load(who, origin, source, None))
             .await
             .map(Some)
     }
@@ -210,6 +215,7 @@ impl Inner {
         who: Who,
         origin: String,
         source: Source,
+        kept: Option<Facts>,
     ) -> Result<Arc<Component>, PluginError> {
         let (digest, size) = (source.digest, source.size() as u64);
         let entry = self
@@ -223,7 +229,7 @@ impl Inner {
         let compiled = match &*entry {
             Some(compiled) => compiled.clone(),
             None => {
-                let compiled = Arc::new(self.compiled(&who, &origin, source)?);
+                let compiled = Arc::new(self.compiled(&who, &origin, source, kept)?);
                 *entry = Some(compiled.clone());
                 compiled
             }
@@ -240,10 +246,14 @@ impl Inner {
     }
 
     /// From the cache, its code to be loaded later, or else compiled.
-    fn compiled(&self, who: &Who, origin: &str, source: Source) -> Result<Compiled, PluginError> {
-        if let Some((cache, key)) = self.cached(&source.digest)
-            && let Some(facts) = cache.facts(&key)
-        {
+    fn compiled(
+        &self,
+        who: &Who,
+        origin: &str,
+        source: Source,
+        kept: Option<Facts>,
+    ) -> Result<Compiled, PluginError> {
+        if let Some(facts) = kept.or_else(|| self.kept(&source.digest)) {
             return Ok(Compiled::later(facts, source));
         }
         let component =
@@ -296,6 +306,11 @@ impl Inner {
             exports,
             slots: parts.div_ceil(PARTS_PER_CALL).max(1),
         })
+    }
+
+    fn kept(&self, digest: &[u8; 32]) -> Option<Facts> {
+        let (cache, key) = self.cached(digest)?;
+        cache.facts(&key)
     }
 
     fn cached(&self, digest: &[u8; 32]) -> Option<(&Cache, cache::Key)> {

@@ -42,8 +42,16 @@ pub(crate) fn fit(text: &mut String, max: usize) {
 
 /// Most text is; 0xc2 begins the 8-bit controls (and some other characters).
 fn seems_plain(text: &str) -> bool {
-    let telling = |b: &u8| matches!(b, 0..=8 | 11..=31 | 0x7f | 0xc2);
-    !text.as_bytes().iter().any(telling)
+    const TELLING: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            table[byte] = matches!(byte, 0..=8 | 11..=31 | 0x7f | 0xc2);
+            byte += 1;
+        }
+        table
+    };
+    !text.bytes().any(|b| TELLING[usize::from(b)])
 }
 
 fn strip(text: &str) -> String {
