@@ -15,6 +15,7 @@ mod processes;
 mod project;
 mod ran;
 mod records;
+mod schema;
 mod tcp;
 mod tree;
 
@@ -24,5 +25,6 @@ pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};
 pub use records::{Fact, chain_is_whole};
+pub use schema::{check, valid};
 pub use tcp::{Listening, Peer};
 pub use tree::{Tree, tree};

@@ -1,9 +1,13 @@
 //! The command line.
 
+mod live;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use ralph_config::units::Span;
+
+pub use live::*;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -69,6 +73,12 @@ pub enum Command {
     Checkpoint,
     /// Give the next attempt's prompt a text
     Inject(InjectArgs),
+    /// Have the run that is on here take a task up no more
+    Skip(SkipArgs),
+    /// Follow the run that is on here, line by line, to its end; --json: one object per line
+    Tail(TailArgs),
+    /// Watch and steer runs in this terminal; they go on when you leave
+    Attach(AttachArgs),
     /// Serve an editor: JSON-RPC on standard input and output
     Bridge,
     /// Serve tools and commands over TCP
@@ -89,6 +99,8 @@ pub enum Command {
     Doctor,
     /// Print the JSON Schema of ralph.toml
     Schema,
+    /// Describe the JSON-RPC methods
+    Rpc(RpcArgs),
     /// Print a completion script
     Completions(CompletionArgs),
 }
@@ -134,6 +146,10 @@ impl Command {
             Command::Resume => "resume",
             Command::Checkpoint => "checkpoint",
             Command::Inject(_) => "inject",
+            Command::Skip(_) => "skip",
+            Command::Tail(_) => "tail",
+            Command::Attach(_) => "attach",
+            Command::Rpc(_) => "rpc",
             Command::Ps => "ps",
             Command::Task(_) => "task",
             Command::Convert(_) => "convert",
@@ -302,19 +318,6 @@ pub struct CleanArgs {
 
 fn span(text: &str) -> Result<ralph_config::units::Span, String> {
     ralph_config::units::Span::parse(text)
-}
-
-#[derive(ClapArgs)]
-pub struct StopArgs {
-    /// End the agent too, at once
-    #[arg(long)]
-    pub now: bool,
-}
-
-#[derive(ClapArgs)]
-pub struct InjectArgs {
-    /// What the next attempt should know; `-` reads it from standard input
-    pub text: String,
 }
 
 #[derive(ClapArgs)]

@@ -165,6 +165,9 @@ impl State {
             } => {
                 let taken_up = self.run.take().filter(|r| r.id == *run);
                 self.run = Some(Run {
+                    skipped: (taken_up.as_ref())
+                        .map(|r| r.skipped.clone())
+                        .unwrap_or_default(),
                     id: run.clone(),
                     agent: agent.clone(),
                     rules: rules.clone(),
@@ -262,6 +265,12 @@ impl State {
                         run.pause = Some(Pause {
                             checkpoint: *checkpoint,
                         });
+                    }
+                    Fact::SkipAsked { task } => {
+                        if run.selected.as_ref().is_some_and(|t| t.id == *task) {
+                            run.selected = None;
+                        }
+                        run.skipped.insert(task.clone());
                     }
                     Fact::ResumeAsked => {
                         run.pause = None;

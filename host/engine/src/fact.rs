@@ -456,6 +456,12 @@ pub enum Fact {
     },
     /// New iterations may start again.
     ResumeAsked,
+    /// This run takes the task up no more; an attempt that is on goes to its end. Holds over a
+    /// death of the run's, not beyond the run.
+    SkipAsked {
+        /// Its id.
+        task: String,
+    },
     /// A person wants the next attempt to know something. Kept until a prompt holds it,
     /// over restarts too.
     Injected {

@@ -1,7 +1,7 @@
 //! Where a project stands: the fold of all facts. Small enough to be written
 //! out whole after every iteration, so that a start never reads the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -139,6 +139,9 @@ pub struct Run {
     /// Somebody wants no new iteration to start.
     #[serde(default)]
     pub pause: Option<Pause>,
+    /// Tasks that it takes up no more.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub skipped: BTreeSet<String>,
     /// It has to end for this reason.
     pub end: Option<EndReason>,
     /// Tasks that workers are at, each in a worktree of its own, and who works there.

@@ -110,3 +110,28 @@ fn only_the_words_a_prompt_held_are_taken_from_the_queue() {
     state.apply(&Fact::Delivered { injected: 2 }).unwrap();
     assert_eq!(state.injected, ["came while the prompt was written"]);
 }
+
+#[test]
+fn a_skipped_task_is_not_begun_and_stays_skipped_until_the_run_ends() {
+    let mut state = started();
+    state.apply(&selected()).unwrap();
+    let task = "T1".to_owned();
+    state.apply(&Fact::SkipAsked { task }).unwrap();
+    assert_eq!(state.next(), Effect::Select { target: None });
+    let take_up = |state: &mut State, run: &str| {
+        let rules = started().run.unwrap().rules;
+        let (run, agent) = (run.into(), "a".into());
+        let target = None;
+        let begun = Fact::RunStarted {
+            run,
+            agent,
+            rules,
+            target,
+        };
+        state.apply(&begun).unwrap();
+    };
+    take_up(&mut state, "run-1");
+    assert!(state.run.as_ref().unwrap().skipped.contains("T1"));
+    take_up(&mut state, "run-2");
+    assert!(state.run.as_ref().unwrap().skipped.is_empty());
+}

@@ -133,20 +133,12 @@ impl Caller {
 /// How every run of this user's stands, those that don't answer included.
 pub async fn all() -> Vec<(PathBuf, Result<Value, CallError>)> {
     let mut found = Vec::new();
-    for dir in socket::directories() {
-        let Ok(entries) = std::fs::read_dir(&dir) else {
-            continue;
-        };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
-        paths.retain(|p| p.extension().is_some_and(|e| e == "sock"));
-        paths.sort();
-        for path in paths {
-            match Caller::connect(&path).await {
-                Ok(caller) => found.push((path, Ok(caller.status))),
-                // What a killed run left behind.
-                Err(CallError::Nobody) => {}
-                Err(e) => found.push((path, Err(e))),
-            }
+    for path in socket::all() {
+        match Caller::connect(&path).await {
+            Ok(caller) => found.push((path, Ok(caller.status))),
+            // What a killed run left behind.
+            Err(CallError::Nobody) => {}
+            Err(e) => found.push((path, Err(e))),
         }
     }
     found

@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use ralph_engine::event::Event;
-use ralph_engine::fact::EndReason;
+use ralph_engine::fact::{Fact, Phase};
 use ralph_engine::text::{head, strip_escapes};
 use ralph_engine::types::{AgentEvent, Role};
-use ralph_runner::steer::Now;
 use ralph_runner::{Desk, View, clock};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::message::notification;
 use crate::server::Client;
+use crate::standing::{GateNow, GateStatus, map, state};
 
 /// Lines that a new client is shown.
 const RECENT: usize = 200;
@@ -38,6 +40,9 @@ struct Inner {
     ring: VecDeque<Item>,
     sequence: u64,
     shown: Map<String, Value>,
+    /// The task of a run without workers.
+    task: Arc<str>,
+    gates: Vec<GateNow>,
 }
 
 /// An event, not yet made into text: most are never asked for.
@@ -49,14 +54,36 @@ struct Item {
 }
 
 enum Data {
-    Line(String),
+    Line { task: Arc<str>, line: String },
     State(Map<String, Value>),
+}
+
+/// One line of an agent's, kept.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct LogLine {
+    /// The number of its event.
+    seq: u64,
+    /// When, RFC 3339.
+    timestamp: String,
+    /// The task that the agent is at; empty if there is none.
+    task: String,
+    line: String,
+}
+
+/// What is still there of what agents said.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Log {
+    lines: Vec<LogLine>,
+    /// The number of the newest event: what to ask with the next time.
+    event_seq: u64,
+    /// Events after `since` that aren't kept any more, lines and others.
+    gone: u64,
 }
 
 impl Item {
     fn line(&self) -> Arc<str> {
         let data = match &self.data {
-            Data::Line(line) => json!({ "line": line }),
+            Data::Line { task, line } => json!({ "line": line, "task": &**task }),
             Data::State(changed) => json!(changed),
         };
         let params = json!({
@@ -72,7 +99,7 @@ impl Item {
 impl Feed {
     /// From now on the run's state can be told.
     pub fn attach(&self, desk: Desk) {
-        self.lock().shown = state(&desk.now());
+        self.lock().shown = map(&state(&desk.now(), Vec::new()));
         let _ = self.desk.set(desk);
     }
 
@@ -84,6 +111,33 @@ impl Feed {
         let mut inner = self.lock();
         inner.clients.retain(|c| c.strong_count() > 0);
         inner.clients.push(Arc::downgrade(client));
+    }
+
+    /// The lines that are still there after that event.
+    pub(crate) fn log(&self, since: u64) -> Log {
+        let inner = self.lock();
+        let lines = inner.ring.iter().filter(|i| i.number > since);
+        let oldest = inner.ring.front().map_or(inner.sequence + 1, |i| i.number);
+        Log {
+            lines: lines
+                .filter_map(|item| match &item.data {
+                    Data::Line { task, line } => Some(LogLine {
+                        seq: item.number,
+                        timestamp: item.at.to_string(),
+                        task: task.to_string(),
+                        line: line.clone(),
+                    }),
+                    Data::State(_) => None,
+                })
+                .collect(),
+            event_seq: inner.sequence,
+            gone: oldest.saturating_sub(since.saturating_add(1)),
+        }
+    }
+
+    /// The gates of the iterations that are on, as far as they were started.
+    pub(crate) fn gates(&self) -> Vec<GateNow> {
+        self.lock().gates.clone()
     }
 
     /// The newest lines of the agent's, and the number of the last event.
@@ -109,7 +163,7 @@ impl Feed {
         let Some(desk) = self.desk.get() else { return };
         let mut inner = self.lock();
         // Asked under the feed's own lock: what is told last is also what was last.
-        let now = state(&desk.now());
+        let now = map(&state(&desk.now(), inner.gates.clone()));
         let changed: Map<String, Value> = now
             .iter()
             .filter(|(key, value)| inner.shown.get(*key) != Some(*value))
@@ -122,7 +176,42 @@ impl Feed {
         }
     }
 
-    fn output(&self, role: Role, what: &AgentEvent) {
+    /// What the desk doesn't know: which gates are at work, and how long they took.
+    fn gate(&self, worker: Option<&str>, event: &Event) {
+        let mut inner = self.lock();
+        let task: Arc<str> = worker.map_or_else(|| inner.task.clone(), Arc::from);
+        let (name, verdict) = match event {
+            Event::GateStarted { name } => (name, None),
+            Event::Fact(Fact::GateAnswered { result, millis, .. }) => {
+                (&result.name, Some((&result.verdict, *millis)))
+            }
+            Event::Fact(Fact::Started {
+                phase: Phase::Prepare | Phase::Agent,
+            }) => return inner.gates.retain(|g| *g.task != *task),
+            Event::Fact(Fact::Selected { task, .. }) if worker.is_none() => {
+                inner.task = task.id.as_str().into();
+                return;
+            }
+            _ => return,
+        };
+        let now = GateNow {
+            name: name.clone(),
+            task: task.to_string(),
+            status: verdict.map_or(GateStatus::Running, |(v, _)| v.status.into()),
+            millis: verdict.map(|(_, millis)| millis),
+            summary: verdict.map_or_else(String::new, |(v, _)| head(&v.summary, 400).to_owned()),
+        };
+        let known = inner.gates.iter_mut();
+        match known
+            .into_iter()
+            .find(|g| g.name == now.name && g.task == now.task)
+        {
+            Some(known) => *known = now,
+            None => inner.gates.push(now),
+        }
+    }
+
+    fn output(&self, worker: Option<&str>, role: Role, what: &AgentEvent) {
         let who = match role {
             Role::Work => "",
             Role::Judge => "judge: ",
@@ -145,13 +234,21 @@ impl Feed {
             false => lines.len().saturating_sub(RING),
         };
         inner.sequence += from as u64;
+        let task: Arc<str> = worker.map_or_else(|| inner.task.clone(), Arc::from);
         for line in &lines[from..] {
             let line = format!("{who}{mark}{}", head(line, LINE_MAX));
             if inner.recent.len() == RECENT {
                 inner.recent.pop_front();
             }
             inner.recent.push_back(line.clone());
-            inner.send("output", at.clone(), Data::Line(line));
+            inner.send(
+                "output",
+                at.clone(),
+                Data::Line {
+                    task: task.clone(),
+                    line,
+                },
+            );
         }
     }
 }
@@ -182,16 +279,17 @@ impl Inner {
 
 impl View for Feed {
     fn event(&self, event: &Event) {
+        let (worker, event) = match event {
+            Event::Worker { task, what } => (Some(task.as_str()), &**what),
+            event => (None, event),
+        };
         match event {
-            Event::Agent { role, what } => self.output(*role, what),
-            Event::Fact(_) => self.state_change(),
-            // A worker's agent is heard; how the run stands is told by the run's own facts.
-            Event::Worker { what, .. } => {
-                if let Event::Agent { role, what } = &**what {
-                    self.output(*role, what);
-                }
+            Event::Agent { role, what } => self.output(worker, *role, what),
+            Event::Fact(_) | Event::GateStarted { .. } => {
+                self.gate(worker, event);
+                self.state_change();
             }
-            Event::GateStarted { .. } | Event::Notice { .. } => {}
+            Event::Worker { .. } | Event::Notice { .. } => {}
         }
     }
 }
@@ -209,45 +307,4 @@ pub(crate) fn marker(missed: u64) -> String {
 fn wanted(client: &Client, name: &str) -> bool {
     let wants = client.wants();
     wants.contains("*") || wants.contains(name)
-}
-
-/// The word for how a run stands.
-pub fn status_word(now: &Now) -> &'static str {
-    match &now.end {
-        Some(EndReason::Complete) => "completed",
-        Some(EndReason::Error { .. } | EndReason::Unauthenticated { .. }) => "failed",
-        Some(_) => "stopped",
-        None if now.rests() && now.pause.is_some_and(|p| p.checkpoint) => "checkpointed",
-        None if now.rests() => "paused",
-        None => "running",
-    }
-}
-
-/// What a `state_change` tells of, by field.
-pub(crate) fn state(now: &Now) -> Map<String, Value> {
-    // The document counts iterations within the run.
-    let iteration = now.iterations + u32::from(now.phase.is_some()) + now.at_work;
-    let (id, title) = now.task.clone().unwrap_or_default();
-    let value = json!({
-        "iteration": iteration,
-        "max_iterations": now.max_iterations,
-        "current_story": id,
-        "current_title": title,
-        "agent": now.agent,
-        "status": status_word(now),
-        "phase": now.phase,
-        "run_id": now.run,
-        "project_iteration": now.iteration,
-        "workers": now.at_work,
-        "done": now.tasks.0,
-        "total": now.tasks.1,
-        "pause_requested": now.pause.is_some(),
-        "stop_requested": now.stop.is_some(),
-        "pending_prompts": now.injected,
-        "end_reason": now.end.as_ref().map(EndReason::word),
-    });
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
 }

@@ -2,10 +2,11 @@
 //!
 //! - [`frame`]: bytes to lines, bounded
 //! - [`message`]: lines to requests, requests to methods, answers to lines: the one dispatch
+//! - [`schema`]: the methods of each transport, as OpenRPC
 //! - [`outbox`]: what waits to be written to one client, bounded
 //! - [`server`]: clients of a listening socket, each on its own
 //! - [`socket`]: where a run's socket is, who may take it, who may not
-//! - [`feed`], [`tui`]: the events and methods of the TUI protocol
+//! - [`feed`], `standing`, [`tui`]: the events and methods of the TUI protocol
 //! - [`bridge`]: the events and methods of the bridge protocol
 //! - [`tcp`]: tools and commands for other programs
 //! - [`hosted`]: a run and its socket
@@ -18,7 +19,9 @@ pub mod frame;
 pub mod hosted;
 pub mod message;
 pub mod outbox;
+pub mod schema;
 pub mod server;
 pub mod socket;
+mod standing;
 pub mod tcp;
 pub mod tui;

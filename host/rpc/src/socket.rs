@@ -95,6 +95,21 @@ pub fn directories() -> Vec<PathBuf> {
     usual.into_iter().chain([short]).collect()
 }
 
+/// Every socket that lies in them, stale ones too.
+pub fn all() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for dir in directories() {
+        let Ok(entries) = fs::read_dir(&dir) else {
+            continue;
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+        paths.retain(|p| p.extension().is_some_and(|e| e == "sock"));
+        paths.sort();
+        all.extend(paths);
+    }
+    all
+}
+
 /// Every path a project's socket may have.
 pub fn candidates(root: &Path) -> Vec<PathBuf> {
     directories()

@@ -1,30 +1,32 @@
-//! The methods of the TUI protocol: `get_status`, `stop`, `pause`, `resume`,
-//! `checkpoint`, `inject_prompt`, `set_interactive_mode`, `write_pty`, `subscribe`,
-//! `unsubscribe`.
+//! The methods of the TUI protocol; [`calls`] has what goes in and comes out.
 //!
-//! `pause` and `resume` are additions; so are `stop`'s `force`, `checkpoint`'s
+//! `pause`, `resume`, `list_tasks`, `get_log`, `skip_task` and `rpc.discover` are additions; so are `stop`'s `force`, `checkpoint`'s
 //! `pause` and `subscribe`'s `since`. While the interactive mode is on, the agent
 //! may be silent, one that starts runs on a terminal, and the run rests after the
 //! iteration.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use ralph_engine::state::Stop;
+use ralph_engine::tasks::Entry;
 use ralph_runner::console::{PIECE_MAX, Typed};
 use ralph_runner::steer::Refused;
 use ralph_runner::{Control, Desk};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::feed::{self, Feed, NAMES};
 use crate::message::{INTERNAL_ERROR, INVALID_PARAMS, NOT_NOW, Params, RpcError, Service};
 use crate::outbox::Marker;
+use crate::schema::{Call, Document, NoParams};
 use crate::server::{Client, Listener, Offer, Server};
 use crate::socket::{self, Socket, SocketError};
+use crate::standing::state;
+
+mod calls;
+use calls::*;
 
 /// One run's methods.
 pub struct Tui {
@@ -91,80 +93,72 @@ impl Open {
     }
 }
 
-#[derive(Deserialize)]
-struct NoParams {}
-
-#[derive(Deserialize)]
-struct StopParams {
-    #[serde(default)]
-    force: bool,
-}
-
-#[derive(Deserialize)]
-struct CheckpointParams {
-    #[serde(default = "yes")]
-    pause: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-#[derive(Deserialize)]
-struct InjectParams {
-    prompt: String,
-}
-
-#[derive(Deserialize)]
-struct InteractiveParams {
-    enabled: bool,
-}
-
-#[derive(Deserialize)]
-struct WriteParams {
-    data: String,
-}
-
-#[derive(Deserialize)]
-struct SubscribeParams {
-    events: Vec<String>,
-    #[serde(default)]
-    since: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Subscribed {
-    subscribed: BTreeSet<String>,
-}
-
 impl Tui {
-    fn status(&self) -> Value {
+    fn status(&self) -> Status {
         let now = self.desk.now();
         let (recent, sequence) = self.feed.recent();
         let interactive = self.control.console().interactive();
-        let mut status = json!({
-            "task_name": self.task,
-            "task_dir": self.root,
-            "interactive_mode": interactive,
-            "mode_indicator": if interactive { "interactive" } else { "autonomous" },
-            "started_at": self.started,
-            "updated_at": now.updated_at,
-            "recent_output": recent,
-            "event_seq": sequence,
-            "pid": std::process::id(),
-            "project": self.root,
-        });
-        if let Value::Object(map) = &mut status {
-            map.extend(feed::state(&now));
+        Status {
+            task_name: self.task.clone(),
+            task_dir: self.root.to_string_lossy().into_owned(),
+            interactive_mode: interactive,
+            mode_indicator: if interactive {
+                "interactive"
+            } else {
+                "autonomous"
+            },
+            started_at: self.started.clone(),
+            run: state(&now, self.feed.gates()),
+            updated_at: now.updated_at,
+            recent_output: recent,
+            event_seq: sequence,
+            pid: std::process::id(),
+            project: self.root.to_string_lossy().into_owned(),
         }
-        status
     }
 
-    fn stop(&self, params: &StopParams) -> Value {
+    async fn tasks(&self) -> Result<Tasks, RpcError> {
+        let list = self.desk.tasks().await.map_err(|e| refused(&e))?;
+        let now = self.desk.now();
+        let shown = |entry: &Entry| TaskNow {
+            id: entry.task.id.clone(),
+            title: entry.task.title.clone(),
+            state: entry.state,
+            attempts: now.attempts.get(&entry.task.id).copied().unwrap_or(0),
+            working: now.working.contains(&entry.task.id),
+            skipped: now.skipped.contains(&entry.task.id),
+            depends_on: entry.task.depends_on.clone(),
+            priority: entry.task.priority,
+        };
+        Ok(Tasks {
+            tasks: list.entries().iter().map(shown).collect(),
+        })
+    }
+
+    async fn skip(&self, SkipParams { id }: SkipParams) -> Result<Skipped, RpcError> {
+        let list = self.desk.tasks().await.map_err(|e| refused(&e))?;
+        if list.get(&id).is_none() {
+            let shown = ralph_engine::text::one_line(&id, 60);
+            let text = format!("Invalid params: there is no task `{shown}`");
+            return Err(RpcError::new(INVALID_PARAMS, text));
+        }
+        let task = id.clone();
+        let new = self.at_the_desk(move |d| d.skip(&task)).await?;
+        Ok(Skipped {
+            status: if new { "skipped" } else { "already_skipped" },
+            working: self.desk.now().working.contains(&id),
+            id,
+        })
+    }
+
+    fn stop(&self, params: &StopParams) -> Stopped {
         // Who asks twice means it.
         let again = self.desk.now().stop.is_some();
         let how = self.desk.stop(&self.control, params.force || again);
-        json!({ "status": "stop_requested", "force": how == Stop::Force })
+        Stopped {
+            status: "stop_requested",
+            force: how == Stop::Force,
+        }
     }
 
     /// The journal's disk may be slow: not on a thread that serves others.
@@ -180,7 +174,7 @@ impl Tui {
         }
     }
 
-    async fn set_interactive(&self, on: bool) -> Result<Value, RpcError> {
+    async fn set_interactive(&self, on: bool) -> Result<Interactive, RpcError> {
         let console = self.control.console();
         if on {
             // Whoever paused it before means it beyond this mode.
@@ -194,10 +188,12 @@ impl Tui {
                 self.at_the_desk(Desk::resume).await?;
             }
         }
-        Ok(json!({ "interactive_mode": on }))
+        Ok(Interactive {
+            interactive_mode: on,
+        })
     }
 
-    fn write(&self, data: &str) -> Result<Value, RpcError> {
+    fn write(&self, data: &str) -> Result<Written, RpcError> {
         if data.len() > PIECE_MAX {
             let message = format!(
                 "Invalid params: `data` has {} bytes; {PIECE_MAX} are the most",
@@ -205,15 +201,16 @@ impl Tui {
             );
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
-        Ok(match self.control.console().type_in(data.as_bytes()) {
-            Typed::Forwarded => json!({ "status": "forwarded" }),
-            Typed::Ignored(reason) => json!({ "status": "ignored", "reason": reason }),
-        })
+        let (status, reason) = match self.control.console().type_in(data.as_bytes()) {
+            Typed::Forwarded => ("forwarded", None),
+            Typed::Ignored(reason) => ("ignored", Some(reason)),
+        };
+        Ok(Written { status, reason })
     }
 
-    fn events(params: SubscribeParams) -> Result<(Vec<String>, Option<u64>), RpcError> {
-        match params.events.iter().find(|e| !NAMES.contains(&e.as_str())) {
-            None => Ok((params.events, params.since)),
+    fn known(events: &[String]) -> Result<(), RpcError> {
+        match events.iter().find(|e| !NAMES.contains(&e.as_str())) {
+            None => Ok(()),
             Some(odd) => Err(RpcError::new(
                 INVALID_PARAMS,
                 format!(
@@ -235,10 +232,16 @@ fn refused(e: &Refused) -> RpcError {
     RpcError::new(code, e.to_string())
 }
 
-fn subscribed(client: &Client) -> Result<Value, RpcError> {
-    let subscribed = client.wants().clone();
-    serde_json::to_value(Subscribed { subscribed })
-        .map_err(|e| RpcError::new(INTERNAL_ERROR, e.to_string()))
+fn subscribed(client: &Client) -> Subscribed {
+    Subscribed {
+        subscribed: client.wants().clone(),
+    }
+}
+
+/// What a run's socket offers.
+pub(crate) fn document(version: &str) -> Document {
+    let about = "A Unix socket; one JSON-RPC 2.0 object per line. `subscribe` has it send events: notifications `event` with `type`, `timestamp`, `seq`, `data`.";
+    Document::new("ralph: a run's socket", about, version, calls::methods())
 }
 
 #[async_trait]
@@ -250,59 +253,78 @@ impl Service for Tui {
         params: Params<'_>,
     ) -> Result<Value, RpcError> {
         match method {
-            "get_status" => {
-                let NoParams {} = params.read()?;
-                Ok(self.status())
+            GetStatus::NAME => {
+                let NoParams {} = GetStatus::read(params)?;
+                GetStatus::done(self.status())
             }
-            "stop" => Ok(self.stop(&params.read()?)),
-            "pause" => {
-                let NoParams {} = params.read()?;
+            ListTasks::NAME => {
+                let NoParams {} = ListTasks::read(params)?;
+                ListTasks::done(self.tasks().await?)
+            }
+            GetLog::NAME => GetLog::done(self.feed.log(GetLog::read(params)?.since)),
+            StopRun::NAME => StopRun::done(self.stop(&StopRun::read(params)?)),
+            Pause::NAME => {
+                let NoParams {} = Pause::read(params)?;
                 let new = self.at_the_desk(Desk::pause).await?;
                 let status = match (new, self.desk.now().rests()) {
                     (false, _) => "already_paused",
                     (true, true) => "paused",
                     (true, false) => "pause_requested",
                 };
-                Ok(json!({ "status": status }))
+                Pause::done(Said { status })
             }
-            "resume" => {
-                let NoParams {} = params.read()?;
+            Resume::NAME => {
+                let NoParams {} = Resume::read(params)?;
                 let resumed = self.at_the_desk(Desk::resume).await?;
                 let status = if resumed { "resumed" } else { "not_paused" };
-                Ok(json!({ "status": status }))
+                Resume::done(Said { status })
             }
-            "checkpoint" => {
-                let CheckpointParams { pause } = params.read()?;
+            Checkpoint::NAME => {
+                let CheckpointParams { pause } = Checkpoint::read(params)?;
                 let sequence = self.at_the_desk(move |d| d.checkpoint(pause)).await?;
-                Ok(
-                    json!({ "status": "checkpoint_requested", "sequence": sequence, "pause": pause }),
-                )
+                Checkpoint::done(Checkpointed {
+                    status: "checkpoint_requested",
+                    sequence,
+                    pause,
+                })
             }
-            "inject_prompt" => {
-                let InjectParams { prompt } = params.read()?;
+            InjectPrompt::NAME => {
+                let InjectParams { prompt } = InjectPrompt::read(params)?;
                 let prompt = self.at_the_desk(move |d| d.inject(&prompt)).await?;
-                Ok(json!({ "status": "prompt_injected", "prompt": prompt }))
+                InjectPrompt::done(Injected {
+                    status: "prompt_injected",
+                    prompt,
+                })
             }
-            "set_interactive_mode" => {
-                let InteractiveParams { enabled } = params.read()?;
-                self.set_interactive(enabled).await
+            SkipTask::NAME => SkipTask::done(self.skip(SkipTask::read(params)?).await?),
+            SetInteractiveMode::NAME => {
+                let InteractiveParams { enabled } = SetInteractiveMode::read(params)?;
+                SetInteractiveMode::done(self.set_interactive(enabled).await?)
             }
-            "write_pty" => {
-                let WriteParams { data } = params.read()?;
-                self.write(&data)
+            WritePty::NAME => WritePty::done(self.write(&WritePty::read(params)?.data)?),
+            Subscribe::NAME => {
+                let SubscribeParams { events, since } = Subscribe::read(params)?;
+                Tui::known(&events)?;
+                self.feed.subscribe(client, &events, since);
+                Subscribe::done(subscribed(client))
             }
-            "subscribe" => {
-                let (names, since) = Tui::events(params.read()?)?;
-                self.feed.subscribe(client, &names, since);
-                subscribed(client)
+            Unsubscribe::NAME => {
+                let UnsubscribeParams { events } = Unsubscribe::read(params)?;
+                Tui::known(&events)?;
+                client.wants().retain(|name| !events.contains(name));
+                Unsubscribe::done(subscribed(client))
             }
-            "unsubscribe" => {
-                let (names, _) = Tui::events(params.read()?)?;
-                client.wants().retain(|name| !names.contains(name));
-                subscribed(client)
+            Discover::NAME => {
+                let NoParams {} = Discover::read(params)?;
+                Discover::done(document(env!("CARGO_PKG_VERSION")))
             }
             _ => Err(RpcError::no_method(method)),
         }
+    }
+
+    /// A tracker's program may have to be asked.
+    fn takes_long(&self, method: &str) -> bool {
+        method == ListTasks::NAME
     }
 }
 

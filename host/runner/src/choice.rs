@@ -28,8 +28,9 @@ impl Loop {
     fn choice(&self, file: &TaskList, target: Option<&str>) -> Result<Fact, Error> {
         let (done, total) = counts(file);
         let nothing = |open| Fact::NothingSelectable { done, total, open };
-        let claimed = self.state.run.as_ref().map(|r| &r.claimed);
-        let taken = |id: &str| claimed.is_some_and(|c| c.contains_key(id));
+        let run = self.state.run.as_ref();
+        let taken =
+            |id: &str| run.is_some_and(|r| r.claimed.contains_key(id) || r.skipped.contains(id));
         let chosen = match target {
             None => file.next(&taken),
             Some(id) => match file.get(id).map(|e| e.state) {

@@ -223,7 +223,7 @@ impl Loop {
         }
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
-        let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws);
+        let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws, &s.source);
         let taken_up = folded.state.current.is_some();
         Ok(Loop {
             s,
@@ -246,7 +246,7 @@ impl Loop {
         let ws = &s.project.ws;
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
-        let desk = Desk::new(Journal::closed(folded.at), &bus, ws);
+        let desk = Desk::new(Journal::closed(folded.at), &bus, ws, &s.source);
         Ok(Loop {
             s,
             bus,

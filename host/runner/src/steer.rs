@@ -5,11 +5,14 @@
 //! into its own state before its next fact. So a wish is never lost, and an
 //! answer never waits for an agent.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, Phase};
 use ralph_engine::state::{Pause, Stop};
+use ralph_engine::tasks::{Ids, TaskList};
+use ralph_engine::types::Usage;
 use ralph_engine::{Fact, State};
 use ralph_workspace::Workspace;
 use tokio::sync::watch;
@@ -21,6 +24,7 @@ use crate::error::Error;
 use crate::journal::{Checkpoint, Journal, Line};
 use crate::records;
 use crate::redact;
+use crate::sources::Source;
 
 /// One injected text may have this many bytes.
 pub const INJECT_MAX: usize = 16 * 1024;
@@ -56,6 +60,17 @@ pub struct Now {
     pub at_work: u32,
     /// Texts that wait for the next prompt.
     pub injected: usize,
+    /// Tasks that this run takes up no more.
+    pub skipped: Arc<BTreeSet<String>>,
+    /// Tasks with attempts that counted, and how many.
+    pub attempts: Arc<BTreeMap<String, u32>>,
+    /// Tasks that are worked on.
+    pub working: Vec<String>,
+    /// Tokens and money of this run so far.
+    pub usage: Usage,
+    /// Seconds this run was at work.
+    pub seconds: u64,
+    ids: Arc<Ids>,
     /// Tasks done and in all, as last seen.
     pub tasks: (u32, u32),
     /// How it ended.
@@ -82,14 +97,29 @@ impl Now {
             self.stop = self.stop.max(run.stop);
             self.tasks = (run.done, run.total);
             self.at_work = u32::try_from(run.claimed.len()).unwrap_or(u32::MAX);
+            if *self.skipped != run.skipped {
+                self.skipped = Arc::new(run.skipped.clone());
+            }
+            self.working = run.claimed.keys().cloned().collect();
+            self.usage = run.usage;
+            self.seconds = run.elapsed;
         }
         self.iteration = state.iterations;
         self.injected = state.injected.len();
+        self.ids.clone_from(&state.ids);
+        let counted = || (state.tasks.iter()).filter(|(_, t)| t.attempts > 0);
+        let known = self.attempts.iter().map(|(id, n)| (id, *n));
+        if !counted().map(|(id, t)| (id, t.attempts)).eq(known) {
+            let all = counted().map(|(id, t)| (id.clone(), t.attempts));
+            self.attempts = Arc::new(all.collect());
+        }
         self.phase = state.current.as_ref().map(|c| c.phase);
         if let Some(c) = &state.current {
             self.task = Some((c.task.id.clone(), c.task.title.clone()));
             self.agent.clone_from(&c.agent);
             self.attempt = c.prepared.as_ref().map(|p| p.attempt_id.clone());
+            self.working.push(c.task.id.clone());
+            self.usage = self.usage.plus(c.usage);
         }
         self.no_progress = state.no_progress;
         self.updated_at = clock::now();
@@ -103,6 +133,9 @@ impl Now {
             }
             Fact::ResumeAsked => self.pause = None,
             Fact::Injected { .. } => self.injected += 1,
+            Fact::SkipAsked { task } => {
+                Arc::make_mut(&mut self.skipped).insert(task.clone());
+            }
             Fact::RunEnded { end } => self.end = Some(end.clone()),
             _ => {}
         }
@@ -141,6 +174,7 @@ pub struct Desk {
     paused: watch::Sender<bool>,
     bus: Bus,
     ws: Workspace,
+    source: Arc<dyn Source>,
 }
 
 /// Why a wish was not taken.
@@ -164,7 +198,12 @@ impl From<Error> for Refused {
 }
 
 impl Desk {
-    pub(crate) fn new(journal: Journal, bus: &Bus, ws: &Workspace) -> Desk {
+    pub(crate) fn new(
+        journal: Journal,
+        bus: &Bus,
+        ws: &Workspace,
+        source: &Arc<dyn Source>,
+    ) -> Desk {
         let now = Now {
             started_at: clock::now(),
             updated_at: clock::now(),
@@ -179,6 +218,7 @@ impl Desk {
             paused: watch::channel(false).0,
             bus: bus.clone(),
             ws: ws.clone(),
+            source: source.clone(),
         }
     }
 
@@ -256,6 +296,27 @@ impl Desk {
         }
         self.note(|_| Some(Fact::Injected { text: text.clone() }))?;
         Ok(text)
+    }
+
+    /// The tasks, read anew from where they come from.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub async fn tasks(&self) -> Result<Arc<TaskList>, Refused> {
+        let ids = self.book().now.ids.clone();
+        Ok(self.source.load(&ids).await?.list)
+    }
+
+    /// Has the run take a task up no more. False if that was so already.
+    ///
+    /// # Errors
+    /// As [`Desk::pause`].
+    pub fn skip(&self, task: &str) -> Result<bool, Refused> {
+        let known = self.note(|now| {
+            let task = task.to_owned();
+            (!now.skipped.contains(&task)).then_some(Fact::SkipAsked { task })
+        })?;
+        Ok(known.is_some())
     }
 
     /// Asks the run to end: after this iteration, or at once. How urgent the wish is now.

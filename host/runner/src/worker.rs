@@ -215,6 +215,7 @@ impl Worker {
                 | Fact::Delivered { .. }
                 | Fact::PauseAsked { .. }
                 | Fact::ResumeAsked
+                | Fact::SkipAsked { .. }
                 // The project's records are written anew, and hashed there.
                 | Fact::Recorded { .. }
                 | Fact::Cleaned { .. }

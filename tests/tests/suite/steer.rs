@@ -10,20 +10,20 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// The agent tells each of its starts, waits until it is let go, then does its work.
-fn waiting() -> Builder {
+pub fn waiting() -> Builder {
     Project::build().agent(
         "n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\ntell here $n; cat \"$SIDE/go.fifo\" >/dev/null\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n",
     )
 }
 
-fn ready(builder: Builder) -> Project {
+pub fn ready(builder: Builder) -> Project {
     let p = builder.ready();
     p.fifo("here");
     p.fifo("go");
     p
 }
 
-fn go(p: &Project) {
+pub fn go(p: &Project) {
     std::fs::write(p.side("go.fifo"), "go").unwrap();
 }
 
@@ -31,7 +31,7 @@ fn json_of(p: &Project, args: &[&str]) -> Value {
     p.run(&[args, &["--json"]].concat()).expect(0).json()["result"].clone()
 }
 
-fn socket(p: &Project) -> PathBuf {
+pub fn socket(p: &Project) -> PathBuf {
     p.all().join("home/.local/share/ralph/sockets/repo.sock")
 }
 
@@ -87,7 +87,7 @@ impl Client {
     }
 }
 
-fn status(p: &Project) -> Value {
+pub fn status(p: &Project) -> Value {
     Client::of(p).call("get_status", json!({}))["result"].clone()
 }
 

@@ -135,7 +135,10 @@ fn unfit(command: &Command) -> Option<&'static str> {
         Command::Run(_) | Command::Step(_) | Command::Supervise(_) => {
             "a run is started with the tools `run` and `step` on the other port"
         }
-        Command::Watch(_) | Command::Bridge | Command::Listen(_) => "it has no end",
+        Command::Attach(_) => "there is no terminal",
+        Command::Watch(_) | Command::Tail(_) | Command::Bridge | Command::Listen(_) => {
+            "it has no end"
+        }
         Command::Trust(_) => "what may run is accepted by a person, at a terminal",
         Command::Inject(a) if a.text == "-" => "there is no standard input",
         _ => return None,

@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod agent;
+pub mod attach;
 pub mod audit;
 pub mod bridge;
 pub mod check;
@@ -17,6 +18,7 @@ pub mod schema;
 pub mod status;
 pub mod steer;
 pub mod supervise;
+pub mod tail;
 pub mod task;
 pub mod trust;
 

@@ -1,4 +1,4 @@
-//! `ralph stop`, `pause`, `resume`, `checkpoint`, `inject` and `ps`: a run, from another terminal.
+//! `ralph stop`, `pause`, `resume`, `checkpoint`, `inject`, `skip` and `ps`: a run, from another terminal.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use ralph_runner::Error;
 use ralph_workspace::{ProjectLock, Workspace, find_root};
 use serde_json::{Value, json};
 
-use crate::args::{InjectArgs, StopArgs};
+use crate::args::{InjectArgs, SkipArgs, StopArgs};
 use crate::out::Out;
 
 /// Text from standard input is read to this size; a run takes less.
@@ -69,11 +69,33 @@ pub async fn inject(dir: &Path, args: &InjectArgs, out: &Out) -> Result<ExitCode
     Ok(out.done(0, &said))
 }
 
-/// Asks the run of the project that `dir` is in. Its configuration need not be readable for that.
+pub async fn skip(dir: &Path, args: &SkipArgs, out: &Out) -> Result<ExitCode, Error> {
+    let said = ask(dir, "skip_task", json!({ "id": args.id })).await?;
+    out.text(match said["working"].as_bool() {
+        Some(true) => "this attempt goes to its end; then the run takes the task up no more",
+        _ => "the run takes it up no more; the next run may",
+    });
+    Ok(out.done(0, &said))
+}
+
+/// Asks the run of the project that `dir` is in.
 async fn ask(dir: &Path, method: &str, params: Value) -> Result<Value, Error> {
     let ws = Workspace::open(&find_root(dir)?)?;
-    let told = |e: CallError| match e {
-        CallError::Nobody => match ProjectLock::holder(&ws) {
+    let mut caller = caller(dir).await?;
+    let said = caller.call(method, params).await;
+    said.map_err(|e| told(e, &ws))
+}
+
+/// The run of the project that `dir` is in. Its configuration need not be readable for that.
+pub async fn caller(dir: &Path) -> Result<Caller, Error> {
+    let ws = Workspace::open(&find_root(dir)?)?;
+    let caller = Caller::of(ws.root()).await;
+    caller.map_err(|e| told(e, &ws))
+}
+
+fn told(e: CallError, ws: &Workspace) -> Error {
+    match e {
+        CallError::Nobody => match ProjectLock::holder(ws) {
             Some(pid) => Error::Steer(format!(
                 "a ralph works in this project (process {pid}), but it can't be steered: it has no socket, or is only starting"
             )),
@@ -84,9 +106,7 @@ async fn ask(dir: &Path, method: &str, params: Value) -> Result<Value, Error> {
             message,
         } => Error::Usage(message),
         e => Error::Steer(e.to_string()),
-    };
-    let mut caller = Caller::of(ws.root()).await.map_err(told)?;
-    caller.call(method, params).await.map_err(told)
+    }
 }
 
 pub async fn ps(out: &Out) -> Result<ExitCode, Error> {

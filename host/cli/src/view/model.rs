@@ -265,6 +265,10 @@ impl Model {
                 Tone::Quiet,
                 "no new iteration starts until `ralph resume`".into(),
             )],
+            Fact::SkipAsked { task } => vec![said(
+                Tone::Quiet,
+                format!("{task} is passed over from here on"),
+            )],
             Fact::ResumeAsked => vec![said(Tone::Quiet, "new iterations may start again".into())],
             Fact::Injected { text } => vec![said(
                 Tone::Quiet,

@@ -6,9 +6,10 @@ use ralph_engine::fact::EndReason;
 use ralph_engine::state::Stop;
 use ralph_runner::registry::agent_names;
 use ralph_runner::{Control, Desk, Error, Project, RunOptions, Setup, Summary, Trust, View};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
+use super::calls::Step;
 use super::teller;
 use super::{Bridge, busy, failed};
 use crate::hosted::Hosted;
@@ -48,7 +49,7 @@ pub(super) struct Ended {
     /// Or why not even its end could be recorded.
     pub(super) end: Result<EndReason, String>,
     /// Its last iteration, as `step` answers it.
-    pub(super) last_iteration: Option<Value>,
+    pub(super) last_iteration: Option<Step>,
 }
 
 impl Active {

@@ -1,6 +1,6 @@
 //! The bridge protocol: one client on standard input and output, which has this process run loops.
 //!
-//! - here: the methods; [`active`]: the run they act on
+//! - here: the methods; [`calls`]: what goes in and comes out; [`active`]: the run they act on
 //! - [`teller`], [`telling`]: a run's facts as the protocol's events
 //! - [`rate`]: how often one may ask
 //! - [`stdio`]: the connection, from its first event to its last
@@ -10,6 +10,7 @@
 //! the fields `protocol`, `status`, `reason`, `end`.
 
 mod active;
+mod calls;
 mod rate;
 mod stdio;
 mod teller;
@@ -23,16 +24,17 @@ use ralph_engine::fact::EndReason;
 use ralph_plugins::Host;
 use ralph_runner::registry::agent_names;
 use ralph_runner::{Error, Project, Trust, clock, status};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::message::{
     INTERNAL_ERROR, INVALID_PARAMS, NOT_NOW, Params, RATE_LIMITED, RpcError, Service,
 };
 use crate::outbox::Marker;
+use crate::schema::{Call, Document, NoParams};
 use crate::server::{Client, Offer};
 
 use active::{Active, Slot, Wanted};
+use calls::*;
 use rate::Bucket;
 pub use stdio::serve;
 use telling::Last;
@@ -51,32 +53,6 @@ pub struct Bridge {
     last: Last,
     rate: Mutex<Bucket>,
     version: &'static str,
-}
-
-#[derive(Deserialize)]
-struct NoParams {}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct RunParams {
-    agent: Option<String>,
-    max_iterations: Option<u32>,
-}
-
-#[derive(Deserialize)]
-struct StepParams {
-    agent: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct StopParams {
-    #[serde(default)]
-    force: bool,
-}
-
-#[derive(Deserialize)]
-struct SubscribeParams {
-    events: Vec<String>,
 }
 
 impl Bridge {
@@ -120,14 +96,14 @@ impl Bridge {
         Err(RpcError::new(RATE_LIMITED, text).with(json!({ "perSecond": rate::PER_SECOND })))
     }
 
-    fn ping(&self) -> Value {
-        json!({
-            "ok": true,
-            "version": self.version,
-            "protocol": PROTOCOL,
-            "cwd": self.cwd(),
-            "time": clock::now(),
-        })
+    fn ping(&self) -> Pong {
+        Pong {
+            ok: true,
+            version: self.version,
+            protocol: PROTOCOL,
+            cwd: self.cwd(),
+            time: clock::now(),
+        }
     }
 
     /// What was told of last may not stand in `state.json` yet.
@@ -145,7 +121,7 @@ impl Bridge {
         }
     }
 
-    async fn status(&self) -> Result<Value, RpcError> {
+    async fn status(&self) -> Result<Standing, RpcError> {
         let mut project = Project::open(&self.dir).map_err(failed)?;
         // Asking how things stand runs a tracker's program only where that was accepted for good.
         project.accepted = Trust::of(&project).map_err(failed)?.given;
@@ -156,31 +132,34 @@ impl Bridge {
         let other = s.run.as_ref().filter(|run| run.alive && active.is_none());
         let config = &project.config;
         let kind = kind(&project);
-        Ok(json!({
-            "version": self.version,
-            "protocol": PROTOCOL,
-            "cwd": s.root,
-            "prd": s.task_file,
-            "progress": config.files.progress,
-            "agents": agent_names(config),
-            "prompt": project.prompt_path().unwrap_or_default(),
-            "done": s.done,
-            "total": s.total,
-            "next": s.next.map(|next| json!({
-                "task_id": next.id, "id": next.id, "title": next.title, "kind": kind,
-                "attempts": next.attempts,
-            })),
-            "running": active.is_some() || other.is_some(),
-            "paused": now.map_or(other.is_some_and(|o| o.paused), |n| n.pause.is_some()),
-            "activeRunId": active.map(|a| a.id).or(other.map(|o| o.id.clone())),
-            "last": self.newest(s.last),
-            "blocked": s.blocked,
-            "lastEnd": s.last_end,
-            "usage": s.usage,
-        }))
+        Ok(Standing {
+            version: self.version,
+            protocol: PROTOCOL,
+            cwd: s.root,
+            prd: s.task_file,
+            progress: config.files.progress.clone(),
+            agents: agent_names(config),
+            prompt: project.prompt_path().unwrap_or_default(),
+            done: s.done,
+            total: s.total,
+            next: s.next.map(|next| Next {
+                task_id: next.id.clone(),
+                id: next.id,
+                title: next.title,
+                kind,
+                attempts: next.attempts,
+            }),
+            running: active.is_some() || other.is_some(),
+            paused: now.map_or(other.is_some_and(|o| o.paused), |n| n.pause.is_some()),
+            active_run_id: active.map(|a| a.id).or(other.map(|o| o.id.clone())),
+            last: self.newest(s.last),
+            blocked: s.blocked,
+            last_end: s.last_end,
+            usage: s.usage,
+        })
     }
 
-    async fn run(&self, client: &Arc<Client>, params: RunParams) -> Result<Value, RpcError> {
+    async fn run(&self, client: &Arc<Client>, params: RunParams) -> Result<Started, RpcError> {
         if params.max_iterations.is_some_and(|n| n == 0 || n > 100_000) {
             let text = "Invalid params: maxIterations is a whole number from 1 to 100000";
             return Err(RpcError::new(INVALID_PARAMS, text));
@@ -191,10 +170,10 @@ impl Bridge {
             step: false,
         };
         let active = self.begin(client, wanted).await?;
-        Ok(json!({ "runId": active.id }))
+        Ok(Started { run_id: active.id })
     }
 
-    async fn step(&self, client: &Arc<Client>, params: StepParams) -> Result<Value, RpcError> {
+    async fn step(&self, client: &Arc<Client>, params: StepParams) -> Result<Step, RpcError> {
         let wanted = Wanted {
             agent: params.agent,
             max_iterations: Some(1),
@@ -220,7 +199,7 @@ impl Bridge {
         }
     }
 
-    fn stop(&self, params: &StopParams) -> Value {
+    fn stop(&self, params: &StopParams) -> Stopped {
         let stopped = self.active().map(|active| {
             // A step has no end to wait for but its own; who asks twice means it.
             let again = active.desk.now().stop.is_some();
@@ -228,13 +207,21 @@ impl Bridge {
                 .desk
                 .stop(&active.control, params.force || active.step || again);
         });
-        json!({ "ok": true, "stopped": stopped.is_some() })
+        Stopped {
+            ok: true,
+            stopped: stopped.is_some(),
+        }
     }
 
     /// Pauses or lets go on.
-    async fn rest(&self, pause: bool) -> Result<Value, RpcError> {
+    async fn rest(&self, pause: bool) -> Result<Paused, RpcError> {
+        let none = Paused {
+            ok: false,
+            run_id: None,
+            paused: false,
+        };
         let Some(active) = self.active() else {
-            return Ok(json!({ "ok": false, "runId": null, "paused": false }));
+            return Ok(none);
         };
         let desk = active.desk.clone();
         // The journal's disk may be slow.
@@ -243,11 +230,13 @@ impl Bridge {
             false => desk.resume(),
         });
         match done.await {
-            Ok(Ok(_)) => Ok(json!({ "ok": true, "runId": active.id, "paused": pause })),
+            Ok(Ok(_)) => Ok(Paused {
+                ok: true,
+                run_id: Some(active.id),
+                paused: pause,
+            }),
             // It has ended in this moment.
-            Ok(Err(ralph_runner::steer::Refused::NoRun)) => {
-                Ok(json!({ "ok": false, "runId": null, "paused": false }))
-            }
+            Ok(Err(ralph_runner::steer::Refused::NoRun)) => Ok(none),
             Ok(Err(e)) => Err(RpcError::new(INTERNAL_ERROR, e.to_string())),
             Err(_) => Err(RpcError::new(INTERNAL_ERROR, "Internal error")),
         }
@@ -315,7 +304,7 @@ impl Service for Bridge {
     }
 
     fn takes_long(&self, method: &str) -> bool {
-        method == "step"
+        method == RunStep::NAME
     }
 }
 
@@ -333,34 +322,54 @@ impl Bridge {
         params: Params<'_>,
     ) -> Result<Value, RpcError> {
         match method {
-            "ping" => {
-                let NoParams {} = params.read()?;
-                Ok(self.ping())
+            Ping::NAME => {
+                let NoParams {} = Ping::read(params)?;
+                Ping::done(self.ping())
             }
-            "status" => {
-                let NoParams {} = params.read()?;
-                self.status().await
+            Status::NAME => {
+                let NoParams {} = Status::read(params)?;
+                Status::done(self.status().await?)
             }
-            "run" => self.run(client, params.read()?).await,
-            "step" => self.step(client, params.read()?).await,
-            "stop" => Ok(self.stop(&params.read()?)),
-            "pause" | "resume" => {
-                let NoParams {} = params.read()?;
-                self.rest(method == "pause").await
+            Run::NAME => Run::done(self.run(client, Run::read(params)?).await?),
+            RunStep::NAME => RunStep::done(self.step(client, RunStep::read(params)?).await?),
+            Stop::NAME => Stop::done(self.stop(&Stop::read(params)?)),
+            Pause::NAME => {
+                let NoParams {} = Pause::read(params)?;
+                Pause::done(self.rest(true).await?)
             }
-            "subscribe" => {
-                let names = names(params.read()?)?;
+            Resume::NAME => {
+                let NoParams {} = Resume::read(params)?;
+                Resume::done(self.rest(false).await?)
+            }
+            Subscribe::NAME => {
+                let names = names(Subscribe::read(params)?)?;
                 client.wants().extend(names);
-                Ok(json!({ "subscribed": *client.wants() }))
+                Subscribe::done(subscribed(client))
             }
-            "unsubscribe" => {
-                let names = names(params.read()?)?;
+            Unsubscribe::NAME => {
+                let names = names(Unsubscribe::read(params)?)?;
                 client.wants().retain(|name| !names.contains(name));
-                Ok(json!({ "subscribed": *client.wants() }))
+                Unsubscribe::done(subscribed(client))
+            }
+            Discover::NAME => {
+                let NoParams {} = Discover::read(params)?;
+                Discover::done(document(self.version))
             }
             _ => Err(RpcError::no_method(method)),
         }
     }
+}
+
+fn subscribed(client: &Client) -> Subscribed {
+    Subscribed {
+        subscribed: client.wants().clone(),
+    }
+}
+
+/// What a bridge offers.
+pub(crate) fn document(version: &str) -> Document {
+    let about = "Standard input and output of `ralph bridge`; one JSON-RPC 2.0 object per line. Events are notifications `event` with `type` and fields.";
+    Document::new("ralph bridge", about, version, calls::methods())
 }
 
 impl Offer for Bridge {

@@ -13,6 +13,7 @@ use ralph_workspace::{Git, Workspace};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::calls::Step;
 use super::telling::{Last, Telling, Told};
 use crate::message::notification;
 use crate::server::Client;
@@ -41,14 +42,16 @@ pub(super) fn missed(count: u64) -> String {
 }
 
 /// What `step` answers if there was no iteration.
-pub(super) fn no_iteration(agent: &str, end: &EndReason) -> Value {
-    json!({
-        "iteration": 0, "agent": agent, "task_id": null, "story_id": null, "task_title": null,
-        "exit_signal": *end == EndReason::Complete, "return_code": end.exit_code(), "log_path": "",
-        "progress_made": false, "no_progress_streak": 0, "gates_ok": null, "repo_clean": true,
-        "judge_ok": null, "review_ok": null, "blocked": matches!(end, EndReason::Blocked { .. }),
-        "attempt_id": null, "receipts_dir": null, "context_dir": null, "end": end.word(),
-    })
+pub(super) fn no_iteration(agent: &str, end: &EndReason) -> Step {
+    Step {
+        agent: agent.to_owned(),
+        exit_signal: *end == EndReason::Complete,
+        return_code: end.exit_code().into(),
+        repo_clean: true,
+        blocked: matches!(end, EndReason::Blocked { .. }),
+        end: Some(end.word()),
+        ..Step::default()
+    }
 }
 
 /// The view of a run that queues what is to be told.

@@ -10,6 +10,7 @@ use ralph_workspace::{Git, Workspace};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::calls::Step;
 use super::teller::tell;
 use crate::server::Client;
 
@@ -63,7 +64,7 @@ pub(super) struct Telling {
     open: Vec<Open>,
     selected: (String, String),
     run: String,
-    step: Option<Value>,
+    step: Option<Step>,
 }
 
 /// An iteration that was told to have started.
@@ -100,7 +101,7 @@ impl Telling {
     }
 
     /// Tells what comes until nothing more does; the last iteration, as `step` answers it.
-    pub(super) async fn go(mut self, desk: Desk) -> Option<Value> {
+    pub(super) async fn go(mut self, desk: Desk) -> Option<Step> {
         let now = desk.now();
         self.run = now.run;
         if now.phase.is_some() {
@@ -241,15 +242,31 @@ impl Telling {
             "status": status, "reason": of("reason"),
         });
         if let Some((progress, streak)) = ended {
-            self.step = Some(json!({
-                "iteration": iteration, "agent": agent, "task_id": open.task, "story_id": open.task,
-                "task_title": open.title, "exit_signal": signal, "return_code": code,
-                "log_path": log, "progress_made": progress, "no_progress_streak": streak,
-                "gates_ok": of("gates_ok"), "repo_clean": clean, "judge_ok": of("judge_ok"),
-                "review_ok": of("review_ok"), "blocked": blocked, "attempt_id": open.attempt,
-                "receipts_dir": of("receipts_dir"), "context_dir": of("context_dir"),
-                "status": status, "reason": of("reason"), "duration_seconds": seconds,
-            }));
+            let text = |key: &str| of(key).as_str().map(str::to_owned);
+            self.step = Some(Step {
+                iteration,
+                agent: agent.as_str().unwrap_or_default().to_owned(),
+                task_id: Some(open.task.clone()),
+                story_id: Some(open.task.clone()),
+                task_title: Some(open.title.clone()),
+                exit_signal: signal,
+                return_code: code,
+                log_path: log,
+                progress_made: progress,
+                no_progress_streak: streak,
+                gates_ok: of("gates_ok").as_bool(),
+                repo_clean: clean,
+                judge_ok: of("judge_ok").as_bool(),
+                review_ok: of("review_ok").as_bool(),
+                blocked,
+                attempt_id: open.attempt.clone(),
+                receipts_dir: text("receipts_dir"),
+                context_dir: text("context_dir"),
+                status: status.as_str().map(str::to_owned),
+                reason: text("reason"),
+                duration_seconds: Some(seconds),
+                end: None,
+            });
         }
         if record.is_some() {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = record;

@@ -4,9 +4,10 @@
 //! - here: the two ports
 //! - [`session`]: one connection: who it is, what it may ask
 //! - [`tools`]: what can be called; [`roots`]: where; [`repeats`]: what was called before
-//! - [`commands`]: the port for `ralph`'s own commands
+//! - [`calls`]: what goes in and out of methods; [`commands`]: the port for `ralph`'s own commands
 //! - [`token`]: who may ask at all
 
+mod calls;
 mod commands;
 mod repeats;
 mod roots;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use ralph_plugins::Host;
 use tokio::net::TcpListener;
 
+use crate::schema::Document;
 use crate::server::{Listener, Offer, Server};
 
 pub use commands::{Commands, Evaluated};
@@ -85,6 +87,24 @@ impl Listen {
             commands,
         })
     }
+}
+
+/// What these ports offer together.
+fn document_of(ports: &[session::Port], version: &str) -> Document {
+    let mut methods = calls::both();
+    for port in ports {
+        methods.extend(match port {
+            session::Port::Tools => calls::of_tools(),
+            session::Port::Commands => calls::of_commands(),
+        });
+    }
+    let about = "TCP; one JSON-RPC 2.0 object per line. `hello` comes first; tools on one port, commands on the other.";
+    Document::new("ralph listen", about, version, methods)
+}
+
+/// What both ports offer.
+pub(crate) fn document(version: &str) -> Document {
+    document_of(&[session::Port::Tools, session::Port::Commands], version)
 }
 
 impl Listening {

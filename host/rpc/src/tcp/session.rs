@@ -4,16 +4,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::Listen;
+use super::calls::{self, *};
 use super::repeats::{Key, Repeats};
 use super::token::Failures;
-use super::tools::{self, Tools};
+use super::tools;
 use crate::message::{AUTH_FAILED, INVALID_PARAMS, INVALID_REQUEST, Params, RpcError, Service};
 use crate::outbox::Marker;
+use crate::schema::{Call, NoParams};
 use crate::server::{Client, Offer};
 
 /// Which of the two ports.
@@ -25,7 +26,7 @@ pub(super) enum Port {
 
 /// What all connections share.
 pub(super) struct Shared {
-    pub(super) tools: Arc<Tools>,
+    pub(super) tools: Arc<tools::Tools>,
     listen: Listen,
     repeats: Repeats,
     failures: Failures,
@@ -34,7 +35,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(listen: Listen) -> Shared {
         Shared {
-            tools: Arc::new(Tools::new(
+            tools: Arc::new(tools::Tools::new(
                 listen.roots.clone(),
                 listen.host.clone(),
                 listen.version,
@@ -58,27 +59,6 @@ struct Peer {
     pid: Option<u64>,
 }
 
-#[derive(Deserialize)]
-struct Hello {
-    name: Option<String>,
-    version: Option<String>,
-    agent: Option<String>,
-    pid: Option<u64>,
-    token: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct CallParams {
-    name: String,
-    #[serde(default)]
-    arguments: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct EvalParams {
-    code: String,
-}
-
 impl Session {
     pub(super) fn new(shared: Arc<Shared>, port: Port) -> Session {
         Session {
@@ -88,7 +68,7 @@ impl Session {
         }
     }
 
-    async fn hello(&self, hello: Hello) -> Result<Value, RpcError> {
+    async fn hello(&self, hello: Hello) -> Result<Welcome, RpcError> {
         if let Some(token) = &self.shared.listen.token
             && !hello.token.as_deref().is_some_and(|given| token.is(given))
         {
@@ -110,11 +90,14 @@ impl Session {
             agent = shown(&hello.agent), pid = hello.pid, "a client said hello"
         );
         let _ = self.peer.set(Peer { pid: hello.pid });
-        Ok(json!({
-            "success": true,
-            "message": "Client identified",
-            "server": { "name": "ralph", "version": self.shared.listen.version },
-        }))
+        Ok(Welcome {
+            success: true,
+            message: "Client identified",
+            server: ServerName {
+                name: "ralph",
+                version: self.shared.listen.version,
+            },
+        })
     }
 
     async fn call_tool(&self, id: Option<&str>, params: CallParams) -> Result<Value, RpcError> {
@@ -150,8 +133,9 @@ impl Service for Session {
         params: Params<'_>,
     ) -> Result<Value, RpcError> {
         match method {
-            "ping" => return Ok(json!({ "status": "ok" })),
-            "hello" => return self.hello(params.read()?).await,
+            // Whatever it brings along.
+            Ping::NAME => return Ping::done(Pong { status: "ok" }),
+            Greet::NAME => return Greet::done(self.hello(Greet::read(params)?).await?),
             _ => {}
         }
         if self.peer.get().is_none() {
@@ -160,27 +144,37 @@ impl Service for Session {
             return Err(RpcError::new(INVALID_REQUEST, text).with(hint));
         }
         match (self.port, method) {
-            (Port::Tools, "tools/list") => Ok(json!({ "tools": tools::list() })),
-            (Port::Tools, "tools/call") => self.call_tool(params.id(), params.read()?).await,
+            (_, Discover::NAME) => {
+                let NoParams {} = Discover::read(params)?;
+                let version = self.shared.listen.version;
+                Discover::done(super::document_of(&[self.port], version))
+            }
+            (Port::Tools, ListTools::NAME) => ListTools::done(calls::Tools {
+                tools: tools::list(),
+            }),
+            (Port::Tools, CallTool::NAME) => {
+                let id = params.id();
+                self.call_tool(id, CallTool::read(params)?).await
+            }
             // Clients of the older server ask for these too.
-            (Port::Tools, "resources/list") => Ok(json!({ "resources": [] })),
-            (Port::Tools, "prompts/list") => Ok(json!({ "prompts": [] })),
-            (Port::Commands, "eval") => {
-                let EvalParams { code } = params.read()?;
+            (Port::Tools, ListResources::NAME) => ListResources::done(Resources { resources: [] }),
+            (Port::Tools, ListPrompts::NAME) => ListPrompts::done(Prompts { prompts: [] }),
+            (Port::Commands, Eval::NAME) => {
+                let EvalParams { code } = Eval::read(params)?;
                 let evaluated = self.shared.listen.commands.eval(&code).await;
-                Ok(json!({
-                    "success": evaluated.code == 0,
-                    "result": evaluated.output,
-                    "error": evaluated.error,
-                    "exit_code": evaluated.code,
-                }))
+                Eval::done(Evaluation {
+                    success: evaluated.code == 0,
+                    result: evaluated.output,
+                    error: evaluated.error,
+                    exit_code: evaluated.code,
+                })
             }
             _ => Err(RpcError::no_method(method)),
         }
     }
 
     fn takes_long(&self, method: &str) -> bool {
-        matches!(method, "tools/call" | "eval")
+        matches!(method, CallTool::NAME | Eval::NAME)
     }
 
     fn only_speakers(&self) -> bool {

@@ -10,13 +10,15 @@ use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::calls::{CallTool, Called, TextBlock};
 use super::roots::Roots;
 use crate::bridge::Bridge;
 use crate::message::{
     INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_NOW, PATH_DENIED, Params, RpcError,
 };
+use crate::schema::Call;
 use crate::server::Client;
 
 /// Projects that runs may be on in at once.
@@ -78,11 +80,12 @@ struct StopArguments {
 }
 
 /// One tool, as a client is told of it.
-#[derive(Serialize)]
-pub(super) struct Tool {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Tool {
     name: &'static str,
     description: &'static str,
     #[serde(rename = "inputSchema")]
+    #[schemars(with = "Map<String, Value>")]
     input_schema: Value,
 }
 
@@ -141,18 +144,18 @@ impl Tools {
 
     /// Calls one. The result is flat, and once more as text for those who read that.
     pub(super) async fn call(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
-        let mut result = self.answer(name, arguments).await?;
-        let Value::Object(map) = &mut result else {
+        let Value::Object(fields) = self.answer(name, arguments).await? else {
             return Err(RpcError::new(NOT_NOW, "the tool gave no object"));
         };
-        let success = map.get("ok").and_then(Value::as_bool).unwrap_or(true);
-        map.insert("success".to_owned(), json!(success));
-        let text = Value::Object(map.clone()).to_string();
-        map.insert(
-            "content".to_owned(),
-            json!([{ "type": "text", "text": text }]),
-        );
-        Ok(result)
+        let success = fields.get("ok").and_then(Value::as_bool).unwrap_or(true);
+        let mut whole = fields.clone();
+        whole.insert("success".to_owned(), json!(success));
+        let text = Value::Object(whole).to_string();
+        CallTool::done(Called {
+            fields,
+            success,
+            content: [TextBlock { kind: "text", text }],
+        })
     }
 
     async fn answer(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {

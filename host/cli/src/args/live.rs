@@ -1,0 +1,63 @@
+//! Of commands about a run that is on.
+
+use clap::{Args as ClapArgs, Subcommand};
+
+#[derive(ClapArgs)]
+pub struct StopArgs {
+    /// End the agent too, at once
+    #[arg(long)]
+    pub now: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct InjectArgs {
+    /// What the next attempt should know; `-` reads it from standard input
+    pub text: String,
+}
+
+#[derive(ClapArgs)]
+pub struct SkipArgs {
+    /// The task, as in `ralph task list`
+    pub id: String,
+}
+
+#[derive(ClapArgs)]
+pub struct TailArgs {
+    /// Output of agents at this task only
+    pub task: Option<String>,
+    /// After the event of this number (`seq`); without it, from the oldest that is kept
+    #[arg(long, value_name = "SEQ")]
+    pub since: Option<u64>,
+}
+
+#[derive(ClapArgs)]
+pub struct AttachArgs {
+    /// Mark this task, and show its agents' output only
+    pub task: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct RpcArgs {
+    #[command(subcommand)]
+    pub command: RpcCommand,
+}
+
+#[derive(Subcommand)]
+pub enum RpcCommand {
+    /// Print OpenRPC documents, as `rpc.discover` answers them
+    Schema {
+        /// Only this one's
+        #[arg(long, value_name = "NAME")]
+        transport: Option<RpcTransport>,
+    },
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum RpcTransport {
+    /// A run's Unix socket
+    Tui,
+    /// `ralph bridge`
+    Bridge,
+    /// `ralph listen`
+    Tcp,
+}
