@@ -53,3 +53,4 @@ mod task_tamper;
 mod terminal;
 mod trust;
 mod user_work;
+mod vscode;
