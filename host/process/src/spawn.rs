@@ -285,7 +285,8 @@ fn keep_exit_codes() {
 
 /// Makes the child the leader of a session of its own, without a controlling
 /// terminal or with the one that is its standard output, has it (on Linux) killed when
-/// this process dies, and confined.
+/// this process dies, and confined. Its keys' signals are what they are by default, also
+/// where this process was started with them ignored, as in a script's background.
 fn before_exec(
     command: &mut std::process::Command,
     mark: Option<u64>,
@@ -311,11 +312,18 @@ fn before_exec(
                 return Err(io::Error::from(rustix::io::Errno::SRCH));
             }
         }
+        for key in [libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: signal is async-signal-safe, and both signals exist.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::signal(key, libc::SIG_DFL);
+            }
+        }
         confinement.as_ref().map_or(Ok(()), Ready::enter)
     };
     // SAFETY: the closure runs between fork and exec, where only
     // async-signal-safe calls are allowed. It makes the system calls setsid,
-    // ioctl, prlimit, prctl and getppid and those of `Ready::enter` directly,
+    // ioctl, prlimit, prctl, sigaction and getppid and those of `Ready::enter` directly,
     // builds its error from a number, and neither allocates nor takes a lock.
     #[allow(unsafe_code)]
     unsafe {

@@ -99,6 +99,27 @@ fn what_an_agent_leaves_behind_is_gone_before_the_gates_look() {
     assert!(!seen.is_empty() && !seen.contains("while :"), "{seen}");
 }
 
+/// A script's background job is started with the keys' signals ignored.
+#[test]
+fn an_agent_can_be_interrupted_from_its_keys_though_ralph_itself_cannot() {
+    let p = Project::build()
+        .agent("cat >/dev/null; grep SigIgn /proc/self/status >ignored.txt; echo 'EXIT_SIGNAL: true'\n")
+        .ready();
+    let ralph = p.command(&[]);
+    let mut deaf = std::process::Command::new("sh");
+    deaf.args(["-c", "trap '' INT QUIT; exec \"$0\" step"])
+        .arg(ralph.get_program())
+        .env_clear()
+        .envs(ralph.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(p.root())
+        .stdin(std::process::Stdio::null());
+    p.start_command(deaf).wait().expect(0);
+    let ignored = p.read("ignored.txt");
+    let mask = ignored.split_whitespace().nth(1).unwrap();
+    // SIGINT is 2, SIGQUIT is 3; a signal's bit is one less.
+    assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 0b110, 0, "{ignored}");
+}
+
 /// B12
 #[test]
 fn an_agent_that_only_thinks_is_alive() {
