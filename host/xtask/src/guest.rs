@@ -109,7 +109,8 @@ fn distribution(compiler: &Path) -> Option<Guest> {
             ("RUSTC_BOOTSTRAP", "1".into()),
             ("RUSTFLAGS", format!("-L native={}", libc.display())),
         ],
-        args: vec!["-Zbuild-std=std,panic_abort"],
+        // Without the default features: nobody reads a component's backtrace.
+        args: vec!["-Zbuild-std=std,panic_abort", "-Zbuild-std-features="],
     })
 }
 
