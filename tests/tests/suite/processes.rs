@@ -110,14 +110,22 @@ fn an_agent_can_be_interrupted_from_its_keys_though_ralph_itself_cannot() {
     deaf.args(["-c", "trap '' INT QUIT; exec \"$0\" step"])
         .arg(ralph.get_program())
         .env_clear()
-        .envs(ralph.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(
+            ralph
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
         .current_dir(p.root())
         .stdin(std::process::Stdio::null());
     p.start_command(deaf).wait().expect(0);
     let ignored = p.read("ignored.txt");
     let mask = ignored.split_whitespace().nth(1).unwrap();
     // SIGINT is 2, SIGQUIT is 3; a signal's bit is one less.
-    assert_eq!(u64::from_str_radix(mask, 16).unwrap() & 0b110, 0, "{ignored}");
+    assert_eq!(
+        u64::from_str_radix(mask, 16).unwrap() & 0b110,
+        0,
+        "{ignored}"
+    );
 }
 
 /// B12
