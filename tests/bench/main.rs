@@ -4,10 +4,11 @@
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
 //! - [`iteration`], [`gate`] with [`bare`], [`parse`], [`pick`], [`start`],
-//!   [`spawn`], [`memory`], [`pump`]: what is measured
+//!   [`spawn`], [`memory`], [`pump`], [`rpc`] with [`echo`]: what is measured
 
 mod bare;
 mod child;
+mod echo;
 mod gate;
 mod history;
 mod iteration;
@@ -15,6 +16,7 @@ mod memory;
 mod parse;
 mod pick;
 mod pump;
+mod rpc;
 mod scratch;
 mod spawn;
 mod start;
@@ -32,7 +34,8 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, parse, status, pick, start, spawn, memory, pump, size
+  GROUP         only these: iteration, gate, parse, status, pick, start, spawn, memory, pump,
+                rpc, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -40,7 +43,7 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 10] = [
+const GROUPS: [(&str, Group); 11] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
     ("parse", parse::rows),
@@ -50,6 +53,7 @@ const GROUPS: [(&str, Group); 10] = [
     ("spawn", spawn::rows),
     ("memory", memory::rows),
     ("pump", pump::rows),
+    ("rpc", rpc::rows),
     ("size", start::size),
 ];
 
@@ -69,6 +73,12 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).take(3).collect();
+    if let [flag, how, path] = words.as_slice()
+        && flag == "--echo"
+    {
+        return echo::main(how, path);
+    }
     match arguments().and_then(|args| run(&args)) {
         Ok(code) => code,
         Err(reason) => {

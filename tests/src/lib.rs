@@ -16,6 +16,7 @@ mod project;
 mod ran;
 mod records;
 mod schema;
+mod socket;
 mod tcp;
 mod tree;
 
@@ -26,5 +27,6 @@ pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};
 pub use records::{Fact, chain_is_whole};
 pub use schema::{check, valid};
+pub use socket::{Client, go, ready, socket, waiting};
 pub use tcp::{Listening, Peer};
 pub use tree::{Tree, tree};

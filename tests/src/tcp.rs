@@ -74,6 +74,11 @@ impl Peer {
         self.lines.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
+    /// Its other half, to be written to meanwhile.
+    pub fn writer(&self) -> TcpStream {
+        self.lines.get_ref().try_clone().unwrap()
+    }
+
     /// The next line; none at the connection's end.
     pub fn line(&mut self) -> Option<Value> {
         let mut line = String::new();

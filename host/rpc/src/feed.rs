@@ -1,7 +1,12 @@
 //! A run's events on their way to the clients that want them.
+//!
+//! All share one [`Ring`] of the newest events; each client has a [`Place`] in it and fetches from there
+//! when it has room. So a run does the same for each event however many watch it, and what is kept
+//! for all of them is bounded. Who comes too late for an event is told how many it missed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
 use ralph_engine::event::Event;
 use ralph_engine::fact::{Fact, Phase};
@@ -11,17 +16,26 @@ use ralph_runner::{Desk, View, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 
 use crate::message::notification;
+use crate::ring::{Data, Item, Kind, Ring};
 use crate::server::Client;
 use crate::standing::{GateNow, GateStatus, map, state};
+
+pub(crate) use crate::ring::Place;
 
 /// Lines that a new client is shown.
 const RECENT: usize = 200;
 /// Of each at most this many bytes.
 const LINE_MAX: usize = 4 * 1024;
-/// Events that may be asked for again.
-const RING: usize = 512;
+/// So long clients aren't woken again: under a flood each then writes many lines at once.
+const ROUND: Duration = Duration::from_millis(1);
+
+/// So many lines are written at the end, to all clients together.
+const LAST_LINES: usize = 20_000;
+/// So many of the newest events are looked through for lines that are asked for.
+const LOG: usize = 1024;
 
 /// The names that may be subscribed to.
 pub const NAMES: [&str; 3] = ["*", "output", "state_change"];
@@ -31,31 +45,27 @@ pub const NAMES: [&str; 3] = ["*", "output", "state_change"];
 pub struct Feed {
     desk: OnceLock<Desk>,
     inner: Mutex<Inner>,
+    clients: Mutex<Clients>,
+    /// Something new is in the ring.
+    news: Notify,
 }
 
 #[derive(Default)]
 struct Inner {
-    clients: Vec<Weak<Client>>,
-    recent: VecDeque<String>,
-    ring: VecDeque<Item>,
-    sequence: u64,
+    ring: Ring,
+    recent: VecDeque<Arc<Item>>,
     shown: Map<String, Value>,
     /// The task of a run without workers.
     task: Arc<str>,
     gates: Vec<GateNow>,
 }
 
-/// An event, not yet made into text: most are never asked for.
-struct Item {
-    number: u64,
-    name: &'static str,
-    at: Arc<str>,
-    data: Data,
-}
-
-enum Data {
-    Line { task: Arc<str>, line: String },
-    State(Map<String, Value>),
+/// Who is to be woken.
+#[derive(Default)]
+struct Clients {
+    all: Vec<Weak<Client>>,
+    /// A task wakes them.
+    woken: bool,
 }
 
 /// One line of an agent's, kept.
@@ -80,22 +90,6 @@ pub(crate) struct Log {
     gone: u64,
 }
 
-impl Item {
-    fn line(&self) -> Arc<str> {
-        let data = match &self.data {
-            Data::Line { task, line } => json!({ "line": line, "task": &**task }),
-            Data::State(changed) => json!(changed),
-        };
-        let params = json!({
-            "type": self.name,
-            "timestamp": &*self.at,
-            "seq": self.number,
-            "data": data,
-        });
-        notification("event", &params).into()
-    }
-}
-
 impl Feed {
     /// From now on the run's state can be told.
     pub fn attach(&self, desk: Desk) {
@@ -107,17 +101,69 @@ impl Feed {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn came(&self, client: &Arc<Client>) {
-        let mut inner = self.lock();
-        inner.clients.retain(|c| c.strong_count() > 0);
-        inner.clients.push(Arc::downgrade(client));
+    pub(crate) fn came(self: &Arc<Feed>, client: &Arc<Client>) {
+        let mut clients = self.clients();
+        clients.all.push(Arc::downgrade(client));
+        if !clients.woken {
+            clients.woken = true;
+            tokio::spawn(self.clone().wake());
+        }
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the clients when there is something new, for as long as there are any. Not the run's
+    /// own thread does that: it only says that there is something.
+    async fn wake(self: Arc<Feed>) {
+        loop {
+            self.news.notified().await;
+            {
+                let mut clients = self.clients();
+                clients.all.retain(|c| match c.upgrade() {
+                    Some(client) => {
+                        client.outbox.wake();
+                        true
+                    }
+                    None => false,
+                });
+                if clients.all.is_empty() {
+                    clients.woken = false;
+                    return;
+                }
+            }
+            tokio::time::sleep(ROUND).await;
+        }
+    }
+
+    /// Adds the events that a client wants and hasn't had to what is written to it next.
+    pub(crate) fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
+        let wants = wanted(client);
+        // At the end all of them have half a second together.
+        let last = last.then(|| LAST_LINES / self.clients().all.len().max(1));
+        let mut place = client.place();
+        let (items, missed) = self.lock().ring.fetch(&mut place, wants, last);
+        drop(place);
+        let mut add = |line: &str| {
+            piece.extend_from_slice(line.as_bytes());
+            piece.push(b'\n');
+        };
+        if missed > 0 {
+            add(&marker(missed));
+        }
+        // Made into text outside of the lock, and once for all clients.
+        items.iter().for_each(|item| add(item.text()));
     }
 
     /// The lines that are still there after that event.
     pub(crate) fn log(&self, since: u64) -> Log {
         let inner = self.lock();
-        let lines = inner.ring.iter().filter(|i| i.number > since);
-        let oldest = inner.ring.front().map_or(inner.sequence + 1, |i| i.number);
+        let gone = inner
+            .ring
+            .gone()
+            .max(inner.ring.newest().saturating_sub(LOG as u64));
+        let lines = inner.ring.items().filter(|i| i.number > since.max(gone));
         Log {
             lines: lines
                 .filter_map(|item| match &item.data {
@@ -130,8 +176,8 @@ impl Feed {
                     Data::State(_) => None,
                 })
                 .collect(),
-            event_seq: inner.sequence,
-            gone: oldest.saturating_sub(since.saturating_add(1)),
+            event_seq: inner.ring.newest(),
+            gone: gone.saturating_sub(since),
         }
     }
 
@@ -143,20 +189,27 @@ impl Feed {
     /// The newest lines of the agent's, and the number of the last event.
     pub(crate) fn recent(&self) -> (Vec<String>, u64) {
         let inner = self.lock();
-        (inner.recent.iter().cloned().collect(), inner.sequence)
+        let lines = inner.recent.iter().filter_map(|item| match &item.data {
+            Data::Line { line, .. } => Some(line.clone()),
+            Data::State(_) => None,
+        });
+        (lines.collect(), inner.ring.newest())
     }
 
     /// Adds to what a client wants; with `since` it gets what is still there after that event.
     pub(crate) fn subscribe(&self, client: &Client, names: &[String], since: Option<u64>) {
+        let before = wanted(client);
+        client.wants().extend(names.iter().cloned());
+        let wants = wanted(client);
+        let mut place = client.place();
         // Nothing can come in between what is sent again and what is new.
         let inner = self.lock();
-        client.wants().extend(names.iter().cloned());
-        let Some(since) = since else { return };
-        for item in &inner.ring {
-            if item.number > since && wanted(client, item.name) {
-                client.outbox.event(&item.line());
-            }
+        match since {
+            Some(since) => inner.ring.go_back(&mut place, since),
+            None => inner.ring.begin(&mut place, before, wants),
         }
+        drop(inner);
+        client.outbox.wake();
     }
 
     fn state_change(&self) {
@@ -172,7 +225,8 @@ impl Feed {
         if !changed.is_empty() {
             inner.shown = now;
             let at = clock::now().into();
-            inner.send("state_change", at, Data::State(changed));
+            inner.ring.push(at, Data::State(changed));
+            self.news.notify_one();
         }
     }
 
@@ -228,52 +282,21 @@ impl Feed {
         let lines: Vec<&str> = clean.lines().collect();
         let at: Arc<str> = clock::now().into();
         let mut inner = self.lock();
-        // Of a flood that nobody listens to only the end is ever shown.
-        let from = match inner.clients().any(|c| wanted(&c, "output")) {
-            true => 0,
-            false => lines.len().saturating_sub(RING),
-        };
-        inner.sequence += from as u64;
+        // Of a flood at once only the end can be kept.
+        let from = lines.len().saturating_sub(Ring::MOST);
+        inner.ring.skip(Kind::Output, from as u64);
         let task: Arc<str> = worker.map_or_else(|| inner.task.clone(), Arc::from);
         for line in &lines[from..] {
             let line = format!("{who}{mark}{}", head(line, LINE_MAX));
+            let task = task.clone();
+            let item = inner.ring.push(at.clone(), Data::Line { task, line });
             if inner.recent.len() == RECENT {
                 inner.recent.pop_front();
             }
-            inner.recent.push_back(line.clone());
-            inner.send(
-                "output",
-                at.clone(),
-                Data::Line {
-                    task: task.clone(),
-                    line,
-                },
-            );
+            inner.recent.push_back(item);
         }
-    }
-}
-
-impl Inner {
-    fn clients(&self) -> impl Iterator<Item = Arc<Client>> {
-        self.clients.iter().filter_map(Weak::upgrade)
-    }
-
-    fn send(&mut self, name: &'static str, at: Arc<str>, data: Data) {
-        self.sequence += 1;
-        let item = Item {
-            number: self.sequence,
-            name,
-            at,
-            data,
-        };
-        let mut line = None;
-        for client in self.clients().filter(|c| wanted(c, name)) {
-            client.outbox.event(line.get_or_insert_with(|| item.line()));
-        }
-        if self.ring.len() == RING {
-            self.ring.pop_front();
-        }
-        self.ring.push_back(item);
+        drop(inner);
+        self.news.notify_one();
     }
 }
 
@@ -304,7 +327,9 @@ pub(crate) fn marker(missed: u64) -> String {
     notification("event", &params)
 }
 
-fn wanted(client: &Client, name: &str) -> bool {
+/// Which kinds of events it subscribed to.
+fn wanted(client: &Client) -> [bool; Kind::ALL.len()] {
     let wants = client.wants();
-    wants.contains("*") || wants.contains(name)
+    let all = wants.contains("*");
+    Kind::ALL.map(|kind| all || wants.contains(kind.name()))
 }

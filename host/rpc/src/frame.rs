@@ -13,12 +13,21 @@ pub const DEPTH_MAX: usize = 64;
 #[error("a frame is longer than {0} bytes")]
 pub struct TooLong(pub usize);
 
+/// What some platforms begin a stream of text with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// A buffer that is bigger is given back when it is empty.
+const KEPT: usize = 64 * 1024;
+
 /// Cuts bytes into frames. Holds no more than one frame and the last piece.
 #[derive(Debug)]
 pub struct Frames {
     buffer: Vec<u8>,
-    /// No LF before this place.
+    /// What stands before this place was given out.
+    start: usize,
+    /// No LF between `start` and this place.
     looked: usize,
+    /// The stream's first bytes were looked at.
+    begun: bool,
     max: usize,
 }
 
@@ -27,13 +36,20 @@ impl Frames {
     pub fn new(max: usize) -> Frames {
         Frames {
             buffer: Vec::new(),
+            start: 0,
             looked: 0,
+            begun: false,
             max,
         }
     }
 
     /// Takes a piece in. Call [`Frames::next`] until it has nothing more before the next piece.
     pub fn push(&mut self, piece: &[u8]) {
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.looked -= self.start;
+            self.start = 0;
+        }
         self.buffer.extend_from_slice(piece);
     }
 
@@ -46,22 +62,27 @@ impl Frames {
         reason = "after `None` there may be more"
     )]
     pub fn next(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
+        self.begin();
         loop {
             let end = self.buffer[self.looked..].iter().position(|b| *b == b'\n');
             let Some(end) = end.map(|at| self.looked + at) else {
                 self.looked = self.buffer.len();
-                if self.buffer.len() > self.max {
-                    self.buffer = Vec::new();
-                    self.looked = 0;
+                let rest = &self.buffer[self.start..];
+                let (long, nothing) = (self.too_long(rest), rest.is_empty());
+                if long || nothing && self.buffer.capacity() > KEPT {
+                    self.empty();
+                }
+                if long {
                     return Err(TooLong(self.max));
                 }
                 return Ok(None);
             };
-            let rest = self.buffer.split_off(end + 1);
-            let line = std::mem::replace(&mut self.buffer, rest);
-            self.looked = 0;
-            if let Some(frame) = self.cut(line)? {
-                return Ok(Some(frame));
+            let frame = self.cut(&self.buffer[self.start..end])?;
+            self.begun = true;
+            self.start = end + 1;
+            self.looked = self.start;
+            if frame.is_some() {
+                return Ok(frame);
             }
         }
     }
@@ -71,23 +92,41 @@ impl Frames {
     /// # Errors
     /// [`TooLong`].
     pub fn last(&mut self) -> Result<Option<Vec<u8>>, TooLong> {
-        let line = std::mem::take(&mut self.buffer);
-        self.looked = 0;
-        self.cut(line)
+        self.begin();
+        let frame = self.cut(&self.buffer[self.start..]);
+        self.empty();
+        frame
     }
 
-    fn cut(&self, mut line: Vec<u8>) -> Result<Option<Vec<u8>>, TooLong> {
-        if line.last() == Some(&b'\n') {
-            line.pop();
+    fn empty(&mut self) {
+        self.buffer = Vec::new();
+        self.start = 0;
+        self.looked = 0;
+    }
+
+    /// Passes over a byte order mark at the stream's start.
+    fn begin(&mut self) {
+        if !self.begun && self.buffer.len() >= BYTE_ORDER_MARK.len() {
+            self.begun = true;
+            if self.buffer.starts_with(BYTE_ORDER_MARK) {
+                self.start = BYTE_ORDER_MARK.len();
+                self.looked = self.start;
+            }
         }
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        if line.len() > self.max {
+    }
+
+    /// A CR before the LF isn't the frame's, also when the LF hasn't come yet.
+    fn too_long(&self, line: &[u8]) -> bool {
+        line.strip_suffix(b"\r").unwrap_or(line).len() > self.max
+    }
+
+    fn cut(&self, line: &[u8]) -> Result<Option<Vec<u8>>, TooLong> {
+        if self.too_long(line) {
             return Err(TooLong(self.max));
         }
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
         let blank = line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'));
-        Ok((!blank).then_some(line))
+        Ok((!blank).then(|| line.to_vec()))
     }
 }
 
@@ -156,6 +195,35 @@ mod tests {
     }
 
     #[test]
+    fn a_carriage_return_that_comes_alone_counts_for_nothing() {
+        let full = [&[b'x'; 10][..], b"\r"].concat();
+        assert_eq!(all(&[&full, b"\n"], 10).unwrap().len(), 1);
+        assert_eq!(all(&[&full], 10).unwrap().len(), 1);
+        assert_eq!(all(&[&full, b"\r\n"], 10), Err(TooLong(10)));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over_at_the_start_only() {
+        let text = "\u{feff}a\n\u{feff}b\n".as_bytes();
+        let bytes: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(all(&[text], 5).unwrap(), ["a", "\u{feff}b"]);
+        assert_eq!(all(&bytes, 5).unwrap(), ["a", "\u{feff}b"]);
+        assert_eq!(all(&["\n\u{feff}".as_bytes()], 5).unwrap(), ["\u{feff}"]);
+        assert!(all(&["\u{feff}".as_bytes()], 5).unwrap().is_empty());
+    }
+
+    /// Each blank line once moved all that stands behind it.
+    #[test]
+    fn blank_lines_are_passed_over_where_they_are() {
+        let mut frames = Frames::new(10);
+        frames.push(&vec![b'\n'; 1 << 20]);
+        frames.push(b"x\n");
+        assert_eq!(frames.next(), Ok(Some(b"x".to_vec())));
+        assert_eq!(frames.next(), Ok(None));
+        assert_eq!(frames.buffer.capacity(), 0, "given back");
+    }
+
+    #[test]
     fn nesting_is_counted_outside_of_strings_only() {
         let deep = |n: usize| [vec![b'['; n], vec![b']'; n]].concat();
         assert!(!too_deep(&deep(DEPTH_MAX)));
@@ -169,9 +237,12 @@ mod tests {
         fn frames_do_not_depend_on_how_the_bytes_come(
             text in proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>()], 0..200),
             size in 1_usize..17,
+            max in prop_oneof![Just(300_usize), 1_usize..40],
+            mark in any::<bool>(),
         ) {
+            let text = [if mark { BYTE_ORDER_MARK } else { b"" }, &text].concat();
             let pieces: Vec<&[u8]> = text.chunks(size).collect();
-            prop_assert_eq!(all(&pieces, 300), all(&[&text], 300));
+            prop_assert_eq!(all(&pieces, max), all(&[&text], max));
         }
     }
 }

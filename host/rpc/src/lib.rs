@@ -4,14 +4,15 @@
 //! - [`message`]: lines to requests, requests to methods, answers to lines: the one dispatch
 //! - [`schema`]: the methods of each transport, as OpenRPC
 //! - [`outbox`]: what waits to be written to one client, bounded
-//! - [`server`]: clients of a listening socket, each on its own
+//! - [`server`]: clients of a listening socket, each on its own; `apart`: the thread for a run's
 //! - [`socket`]: where a run's socket is, who may take it, who may not
-//! - [`feed`], `standing`, [`tui`]: the events and methods of the TUI protocol
+//! - [`feed`], `ring`, `standing`, [`tui`]: the events and methods of the TUI protocol
 //! - [`bridge`]: the events and methods of the bridge protocol
 //! - [`tcp`]: tools and commands for other programs
 //! - [`hosted`]: a run and its socket
 //! - [`client`]: the asking side
 
+mod apart;
 pub mod bridge;
 pub mod client;
 pub mod feed;
@@ -19,6 +20,7 @@ pub mod frame;
 pub mod hosted;
 pub mod message;
 pub mod outbox;
+mod ring;
 pub mod schema;
 pub mod server;
 pub mod socket;

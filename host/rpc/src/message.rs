@@ -35,6 +35,13 @@ pub const AUTH_FAILED: i32 = -32001;
 /// A path outside of what may be touched.
 pub const PATH_DENIED: i32 = -32002;
 
+/// A batch may have this many requests: its answers are kept until the last is there.
+pub const BATCH_MAX: usize = 100;
+/// Once its answers have this many bytes, the rest of a batch is refused.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Of what a request gets wrong an error quotes this many bytes.
+const QUOTED_MAX: usize = 300;
+
 /// An answer that is no result.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -76,6 +83,12 @@ impl RpcError {
         }
     }
 
+    /// Parameters that can't be read.
+    pub fn bad_params(e: &serde_json::Error) -> RpcError {
+        let shown = ralph_engine::text::one_line(&e.to_string(), QUOTED_MAX);
+        RpcError::new(INVALID_PARAMS, format!("Invalid params: {shown}"))
+    }
+
     /// There is no such method.
     pub fn no_method(method: &str) -> RpcError {
         let shown = ralph_engine::text::one_line(method, 100);
@@ -110,7 +123,15 @@ impl<'a> Params<'a> {
     /// [`INVALID_PARAMS`].
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let text = match self.params.map(RawValue::get) {
-            None | Some("null" | "[]") => "{}",
+            None | Some("null") => "{}",
+            // An empty array holds nothing by name or position.
+            Some(text)
+                if text
+                    .strip_prefix('[')
+                    .is_some_and(|t| t.trim_start() == "]") =>
+            {
+                "{}"
+            }
             Some(text) => text,
         };
         if !text.starts_with('{') {
@@ -119,8 +140,7 @@ impl<'a> Params<'a> {
                 "Invalid params: an object with names is wanted",
             ));
         }
-        serde_json::from_str(text)
-            .map_err(|e| RpcError::new(INVALID_PARAMS, format!("Invalid params: {e}")))
+        serde_json::from_str(text).map_err(|e| RpcError::bad_params(&e))
     }
 }
 
@@ -201,7 +221,7 @@ pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -
         return refused(PARSE_ERROR, "Parse error: not JSON", false);
     };
     if !raw.get().starts_with('[') {
-        return one(service, client, raw).await;
+        return one(service, client, raw, false).await;
     }
     let Ok(batch) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
         return refused(PARSE_ERROR, "Parse error: not JSON", false);
@@ -209,10 +229,16 @@ pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -
     if batch.is_empty() {
         return refused(INVALID_REQUEST, "Invalid request: an empty batch", false);
     }
-    let mut answers = Vec::new();
+    if batch.len() > BATCH_MAX {
+        let text = format!("Invalid request: a batch has {BATCH_MAX} requests at most");
+        return refused(INVALID_REQUEST, &text, false);
+    }
+    let mut answers: Vec<String> = Vec::new();
+    let mut bytes = 0;
     let mut close = false;
     for raw in batch {
-        let reply = one(service, client, raw).await;
+        let reply = one(service, client, raw, bytes > BATCH_BYTES_MAX).await;
+        bytes += reply.line.as_ref().map_or(0, String::len);
         answers.extend(reply.line);
         close |= reply.close;
         if close {
@@ -232,27 +258,27 @@ pub fn takes_long(service: &dyn Service, frame: &[u8]) -> bool {
         #[serde(default)]
         method: Value,
     }
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Frame {
-        One(Named),
-        Batch(Vec<Named>),
-    }
+    let long = |text: &[u8]| {
+        let named = serde_json::from_slice(text);
+        named.is_ok_and(|n: Named| n.method.as_str().is_some_and(|m| service.takes_long(m)))
+    };
     // What can't be read is refused, which is quick.
     if too_deep(frame) {
         return false;
     }
-    let long = |named: &Named| named.method.as_str().is_some_and(|m| service.takes_long(m));
-    match serde_json::from_slice(frame) {
-        Ok(Frame::One(named)) => long(&named),
-        Ok(Frame::Batch(batch)) => batch.iter().any(long),
-        Err(_) => false,
+    if !frame.trim_ascii_start().starts_with(b"[") {
+        return long(frame);
     }
+    let batch: Result<Vec<&RawValue>, _> = serde_json::from_slice(frame);
+    batch
+        .is_ok_and(|all| all.len() <= BATCH_MAX && all.iter().any(|raw| long(raw.get().as_bytes())))
 }
 
-async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Reply {
+/// `full`: there is no room for a result any more.
+async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue, full: bool) -> Reply {
     let invalid = |id: Option<&RawValue>, what: &str| {
-        let text = format!("Invalid request: {what}");
+        let shown = ralph_engine::text::one_line(what, QUOTED_MAX);
+        let text = format!("Invalid request: {shown}");
         Reply {
             line: Some(failure(id, &RpcError::new(INVALID_REQUEST, text))),
             close: false,
@@ -275,6 +301,13 @@ async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue) -> Rep
     let Some(method) = request.method.as_str() else {
         return invalid(id, "`method` must be a string");
     };
+    if full && id.is_some() {
+        let text = format!("the batch's answers have {BATCH_BYTES_MAX} bytes already");
+        return Reply {
+            line: Some(failure(id, &RpcError::new(NOT_NOW, text))),
+            close: false,
+        };
+    }
     let begun = Instant::now();
     let params = Params {
         params: request.params,
@@ -427,6 +460,51 @@ mod tests {
         assert_eq!(mixed.as_array().unwrap().len(), 2);
         assert_eq!(mixed[0]["id"], 7);
         assert_eq!(mixed[1]["error"]["code"], INVALID_REQUEST);
+    }
+
+    #[tokio::test]
+    async fn a_batchs_answers_are_bounded_in_number_and_bytes() {
+        let ask = |n: usize, of: &str| format!("[{}]", vec![of; n].join(","));
+        let said = say(&ask(BATCH_MAX + 1, "1")).await;
+        assert_eq!(said["error"]["code"], INVALID_REQUEST);
+        let long = "x".repeat(BATCH_BYTES_MAX / 10);
+        let one =
+            format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{{"a":"{long}"}},"id":1}}"#);
+        let said = say(&ask(20, &one)).await;
+        let said = said.as_array().unwrap();
+        let served = said.iter().filter(|a| a["result"].is_object()).count();
+        assert!((9..12).contains(&served), "{served}");
+        assert_eq!(said.len(), 20);
+        assert_eq!(said[19]["error"]["code"], NOT_NOW);
+    }
+
+    #[test]
+    fn a_long_request_is_found_in_a_batch_whatever_else_is_in_it() {
+        struct Long;
+        #[async_trait]
+        impl Service for Long {
+            async fn call(
+                &self,
+                _: &Arc<Client>,
+                _: &str,
+                _: Params<'_>,
+            ) -> Result<Value, RpcError> {
+                Ok(Value::Null)
+            }
+            fn takes_long(&self, method: &str) -> bool {
+                method == "step"
+            }
+        }
+        for (frame, want) in [
+            (r#"{"method":"step"}"#, true),
+            (r#" {"id":1,"method":"st\u0065p"}"#, true),
+            (r#"{"method":"ping","params":{"method":"step"}}"#, false),
+            (r#"[1,{"method":"step"}]"#, true),
+            (r#" [{"method":5},[{"method":"step"}]]"#, false),
+            ("step", false),
+        ] {
+            assert_eq!(takes_long(&Long, frame.as_bytes()), want, "{frame}");
+        }
     }
 
     #[tokio::test]

@@ -3,6 +3,8 @@
 //! A client that doesn't read loses its events, and is told how many once it
 //! reads again. While a request is being carried out its client's events wait,
 //! so that the answer is written before any event which the request caused.
+//! Where many clients are told the same, events aren't queued here: they are
+//! fetched from what all share, when there is room to write them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +18,14 @@ pub const EVENT_BYTES_MAX: usize = 2 << 20;
 /// Answers that wait, in bytes, before no further request of the client is read.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
 
+/// So many bytes are written at once, if there are as many.
+const PIECE: usize = 16 * 1024;
+
 /// Makes the line that tells how many events are missing.
 pub type Marker = fn(u64) -> String;
+
+/// Adds lines, each with its LF, to what is written next. `last`: what comes later isn't wanted.
+pub type Fetch<'a> = &'a (dyn Fn(&mut Vec<u8>, bool) + Sync);
 
 /// The queue of one client.
 #[derive(Debug, Default)]
@@ -100,26 +108,30 @@ impl Outbox {
         self.room.notify_one();
     }
 
-    /// The next line to write; `None` after the last one.
-    pub async fn next(&self, marker: Marker) -> Option<Arc<str>> {
+    /// There may be something to fetch.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// The next lines to write; `None` after the last ones.
+    pub async fn next(&self, marker: Marker, fetch: Fetch<'_>) -> Option<Vec<u8>> {
         loop {
             {
                 let mut inner = self.lock();
-                if let Some(line) = inner.answers.pop_front() {
-                    inner.answer_bytes -= line.len();
+                let mut piece = Vec::new();
+                while piece.len() < PIECE
+                    && let Some(line) = inner.next(marker)
+                {
+                    piece.extend_from_slice(line.as_bytes());
+                    piece.push(b'\n');
+                }
+                if !inner.busy && piece.len() < PIECE {
+                    fetch(&mut piece, inner.finishing);
+                }
+                if !piece.is_empty() {
                     drop(inner);
                     self.room.notify_one();
-                    return Some(line.into());
-                }
-                if !inner.busy {
-                    if let Some(line) = inner.events.pop_front() {
-                        inner.event_bytes -= line.len();
-                        return Some(line);
-                    }
-                    let missed = std::mem::take(&mut inner.missed);
-                    if missed > 0 {
-                        return Some(marker(missed).into());
-                    }
+                    return Some(piece);
                 }
                 if inner.finishing {
                     return None;
@@ -127,6 +139,24 @@ impl Outbox {
             }
             self.wake.notified().await;
         }
+    }
+}
+
+impl Inner {
+    fn next(&mut self, marker: Marker) -> Option<Arc<str>> {
+        if let Some(line) = self.answers.pop_front() {
+            self.answer_bytes -= line.len();
+            return Some(line.into());
+        }
+        if self.busy {
+            return None;
+        }
+        if let Some(line) = self.events.pop_front() {
+            self.event_bytes -= line.len();
+            return Some(line);
+        }
+        let missed = std::mem::take(&mut self.missed);
+        (missed > 0).then(|| marker(missed).into())
     }
 }
 
@@ -141,11 +171,11 @@ mod tests {
 
     async fn drain(outbox: &Outbox) -> Vec<String> {
         outbox.finish();
-        let mut lines = Vec::new();
-        while let Some(line) = outbox.next(marker).await {
-            lines.push(line.to_string());
+        let mut text = String::new();
+        while let Some(piece) = outbox.next(marker, &|_, _| {}).await {
+            text.push_str(std::str::from_utf8(&piece).unwrap());
         }
-        lines
+        text.lines().map(str::to_owned).collect()
     }
 
     #[tokio::test]
@@ -155,11 +185,10 @@ mod tests {
         for _ in 0..EVENTS_MAX + 500 {
             outbox.event(&line);
         }
-        assert_eq!(outbox.next(marker).await.as_deref(), Some("event"));
+        let first = outbox.next(marker, &|_, _| {}).await.unwrap();
+        assert!(first.ends_with(b"event\nmissed 500\n"));
         outbox.event(&line);
-        let lines = drain(&outbox).await;
-        assert_eq!(lines.len(), EVENTS_MAX);
-        assert_eq!(lines.last().unwrap(), "missed 501");
+        assert_eq!(drain(&outbox).await, ["event"]);
     }
 
     #[tokio::test]
@@ -170,6 +199,23 @@ mod tests {
             outbox.event(&big);
         }
         assert_eq!(drain(&outbox).await.len(), 5);
+    }
+
+    #[tokio::test]
+    async fn what_is_fetched_waits_for_the_answer_too_and_the_end_is_known_to_it() {
+        let outbox = Outbox::default();
+        let fetched = std::sync::atomic::AtomicU32::new(0);
+        let fetch = |piece: &mut Vec<u8>, last: bool| {
+            if fetched.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
+                piece.extend_from_slice(if last { b"last\n" } else { b"more\n" });
+            }
+        };
+        outbox.busy(true);
+        outbox.answer("answer".into()).await;
+        assert_eq!(outbox.next(marker, &fetch).await.unwrap(), b"answer\n");
+        outbox.finish();
+        assert_eq!(outbox.next(marker, &fetch).await.unwrap(), b"last\n");
+        assert_eq!(outbox.next(marker, &fetch).await, None);
     }
 
     #[tokio::test]

@@ -1,20 +1,28 @@
 //! The clients of a listening socket, each on its own: none can stall another, or the loop.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::apart::Apart;
+use crate::feed::Place;
 use crate::frame::{FRAME_MAX, Frames};
 use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
 use crate::outbox::{Marker, Outbox};
 
-/// So many clients at once; the next one is told so, and closed.
-pub const CLIENTS_MAX: usize = 128;
+/// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
+/// have as many files open: see [`room`].
+pub const CLIENTS_MAX: usize = 1024;
+/// So many find room anyway.
+const FEW: usize = 64;
+/// So many files the process may have open, if it may choose.
+const FILES: u64 = 4096;
 /// So many requests of one client that take long are carried out at once; then no further one is read.
 const LONG_MAX: usize = 16;
 /// At the end, what is queued may take this long to be written.
@@ -26,6 +34,7 @@ pub struct Client {
     /// What waits to be written to it.
     pub outbox: Outbox,
     wants: Mutex<BTreeSet<String>>,
+    place: Mutex<Place>,
 }
 
 impl Client {
@@ -40,6 +49,11 @@ impl Client {
     pub fn wants(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.wants.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// How far it is in a run's events.
+    pub(crate) fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What a server offers.
@@ -48,6 +62,11 @@ pub trait Offer: Service {
     fn came(&self, client: &Arc<Client>);
     /// The line that tells a client of lost events.
     fn marker(&self) -> Marker;
+
+    /// Adds events that aren't queued for each client; see [`crate::outbox::Fetch`].
+    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
+        let _ = (client, piece, last);
+    }
 
     /// So long a client may say nothing while nothing of its is carried out.
     fn idle(&self) -> Option<Duration> {
@@ -63,6 +82,12 @@ pub enum Listener {
     Tcp(TcpListener),
 }
 
+/// A client that came. It isn't yet served by the thread that will.
+enum Came {
+    Unix(std::os::unix::net::UnixStream),
+    Tcp(std::net::TcpStream),
+}
+
 type Half<T> = Box<T>;
 type Streams = (
     Half<dyn AsyncRead + Send + Unpin>,
@@ -70,21 +95,50 @@ type Streams = (
 );
 
 impl Listener {
-    async fn accept(&self) -> std::io::Result<Streams> {
+    async fn accept(&self) -> io::Result<Came> {
         Ok(match self {
-            Listener::Unix(listener) => {
-                let (read, write) = listener.accept().await?.0.into_split();
+            Listener::Unix(listener) => Came::Unix(listener.accept().await?.0.into_std()?),
+            Listener::Tcp(listener) => Came::Tcp(listener.accept().await?.0.into_std()?),
+        })
+    }
+}
+
+impl Came {
+    fn streams(self) -> io::Result<Streams> {
+        Ok(match self {
+            Came::Unix(stream) => {
+                let (read, write) = UnixStream::from_std(stream)?.into_split();
                 (Box::new(read), Box::new(write))
             }
-            Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+            Came::Tcp(stream) => {
                 // An answer is one write; it isn't to wait for another.
                 let _ = stream.set_nodelay(true);
-                let (read, write) = stream.into_split();
+                let (read, write) = TcpStream::from_std(stream)?.into_split();
                 (Box::new(read), Box::new(write))
             }
         })
     }
+}
+
+/// May one more come? Each is a file, and so is much of what a run needs; it has as many for itself.
+fn room(clients: usize) -> bool {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    if clients < FEW {
+        return true;
+    }
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
+    if limit.current.is_some_and(|now| now < wanted) {
+        let more = rustix::process::Rlimit {
+            current: Some(wanted),
+            maximum: limit.maximum,
+        };
+        if setrlimit(Resource::Nofile, more).is_ok() {
+            limit.current = Some(wanted);
+        }
+    }
+    let files = limit.current.map_or(usize::MAX, |n| n as usize);
+    clients < CLIENTS_MAX.min((files / 2).saturating_sub(FEW))
 }
 
 /// Makes what one connection is offered.
@@ -116,13 +170,24 @@ impl Server {
 
 async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool>) {
     let mut clients = JoinSet::new();
+    // Those of a run are served beside it: however many there are, it has its own threads for itself.
+    let mut apart = None;
     let mut end = std::pin::pin!(ended(closed.clone()));
     loop {
         tokio::select! {
             came = listener.accept() => match came {
-                Ok(streams) => {
-                    let crowded = clients.len() >= CLIENTS_MAX;
-                    clients.spawn(serve(streams, offers(), closed.clone(), crowded));
+                Ok(came) => {
+                    let crowded = !room(clients.len());
+                    let client = serve(came, offers(), closed.clone(), crowded);
+                    match &listener {
+                        Listener::Unix(_) => {
+                            let apart = apart.get_or_insert_with(Apart::start);
+                            clients.spawn_on(client, apart.handle());
+                        }
+                        Listener::Tcp(_) => {
+                            clients.spawn(client);
+                        }
+                    }
                 }
                 Err(e) => {
                     tracing::warn!("a client can't be let in: {e}");
@@ -146,19 +211,15 @@ async fn ended(mut closed: watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
-async fn serve(
-    (read, write): Streams,
-    offer: Arc<dyn Offer>,
-    closed: watch::Receiver<bool>,
-    crowded: bool,
-) {
+async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>, crowded: bool) {
+    let (mut read, write) = match came.streams() {
+        Ok(streams) => streams,
+        Err(e) => return tracing::warn!("a client can't be served: {e}"),
+    };
     let client = Arc::new(Client::default());
-    let mut writing = std::pin::pin!(write_all(write, &client, offer.marker()));
+    let mut writing = std::pin::pin!(write_all(write, &client, offer.as_ref()));
     if crowded {
-        let e = RpcError::new(
-            NOT_NOW,
-            format!("{CLIENTS_MAX} clients are connected already"),
-        );
+        let e = RpcError::new(NOT_NOW, "too many clients are connected already");
         client.outbox.answer(message::failure(None, &e)).await;
         client.outbox.finish();
         writing.await;
@@ -166,26 +227,33 @@ async fn serve(
     }
     offer.came(&client);
     let reading = async {
-        tokio::select! {
+        let closes = tokio::select! {
             () = async {
                 let mut long = JoinSet::new();
-                read_all(read, &offer, &client, &mut long).await;
+                read_all(&mut read, &offer, &client, &mut long).await;
                 // It may have closed its writing side only, and want its events still.
                 if !client.wants().is_empty() {
                     std::future::pending::<()>().await;
                 }
                 long.join_all().await;
-            } => {}
-            () = ended(closed) => {}
-        }
+            } => true,
+            () = ended(closed) => false,
+        };
         client.outbox.finish();
+        closes
     };
-    tokio::select! {
+    let closes = tokio::select! {
         // Nobody is there to read any more: whatever is still asked is of no use.
         () = &mut writing => return,
-        () = reading => {}
-    }
+        closes = reading => closes,
+    };
     writing.await;
+    // Closed with something unread, TCP throws away what was written last too: why it is closed.
+    if closes {
+        let mut nowhere = tokio::io::sink();
+        let rest = tokio::io::copy(&mut read, &mut nowhere);
+        let _ = tokio::time::timeout(LAST, rest).await;
+    }
 }
 
 /// Carries out what comes, until the client's end or a broken limit. What takes long may still
@@ -266,14 +334,14 @@ async fn answer(offer: &dyn Offer, client: &Arc<Client>, frame: &[u8]) -> bool {
 pub(crate) async fn write_all(
     mut write: impl AsyncWrite + Unpin,
     client: &Arc<Client>,
-    marker: Marker,
+    offer: &dyn Offer,
 ) {
-    while let Some(line) = client.outbox.next(marker).await {
-        let mut bytes = Vec::with_capacity(line.len() + 1);
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
+    let (marker, fetch) = (offer.marker(), |piece: &mut Vec<u8>, last| {
+        offer.fetch(client, piece, last);
+    });
+    while let Some(piece) = client.outbox.next(marker, &fetch).await {
         let sent = async {
-            write.write_all(&bytes).await?;
+            write.write_all(&piece).await?;
             write.flush().await
         };
         if sent.await.is_err() {

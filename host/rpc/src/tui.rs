@@ -336,4 +336,8 @@ impl Offer for Tui {
     fn marker(&self) -> Marker {
         feed::marker
     }
+
+    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
+        self.feed.fetch(client, piece, last);
+    }
 }

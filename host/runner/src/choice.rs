@@ -1,6 +1,8 @@
 //! What the loop asks where its tasks come from, and what it tells there: which task is next, and
 //! what became of one.
 
+use std::time::Duration;
+
 use ralph_engine::Fact;
 use ralph_engine::decide::{self, Standing};
 use ralph_engine::tasks::{Selection, TaskList};
@@ -10,6 +12,9 @@ use crate::clock;
 use crate::error::Error;
 use crate::run::Loop;
 use crate::sources::Outcome;
+
+/// Who is to end at once and has nearly done its work gets this long, as from a host's death.
+const FINISH: Duration = Duration::from_millis(1500);
 
 impl Loop {
     /// Ids that are new, what time it is, and what was chosen; the last is the choice.
@@ -98,6 +103,22 @@ impl Loop {
             biased;
             done = work => done,
             () = self.stopping.force() => Err(Error::Stopped),
+        }
+    }
+
+    /// The same, for what is nearly done as a rule and then had better come to its end.
+    pub(crate) async fn unless_forced_long_ago<T>(
+        &self,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let long_ago = async {
+            self.stopping.force().await;
+            tokio::time::sleep(FINISH).await;
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = long_ago => Err(Error::Stopped),
         }
     }
 }

@@ -268,31 +268,31 @@ impl Loop {
                 .into_iter()
                 .collect(),
         };
-        Ok(
-            match self
-                .s
-                .git
+        let git = &self.s.git;
+        let commit = async {
+            Ok(git
                 .commit(&looked.base, &looked.now, &extra, &message, &attempt)
-                .await?
-            {
-                Commit::Done { sha } => Fact::Committed {
-                    sha: Some(sha),
-                    note: None,
-                },
-                Commit::Nothing => Fact::Committed {
-                    sha: None,
-                    note: Some("there was nothing to commit".into()),
-                },
-                Commit::HookRefused { output } => Fact::CommitRefused { output },
-                Commit::Conflict { sha, paths } => Fact::Committed {
-                    sha,
-                    note: Some(format!(
-                        "left uncommitted, because they held changes of yours in the same places: {}",
-                        paths.join(", ")
-                    )),
-                },
+                .await?)
+        };
+        // A hook may hang. What git has done by then is found again by the next start.
+        Ok(match self.unless_forced_long_ago(commit).await? {
+            Commit::Done { sha } => Fact::Committed {
+                sha: Some(sha),
+                note: None,
             },
-        )
+            Commit::Nothing => Fact::Committed {
+                sha: None,
+                note: Some("there was nothing to commit".into()),
+            },
+            Commit::HookRefused { output } => Fact::CommitRefused { output },
+            Commit::Conflict { sha, paths } => Fact::Committed {
+                sha,
+                note: Some(format!(
+                    "left uncommitted, because they held changes of yours in the same places: {}",
+                    paths.join(", ")
+                )),
+            },
+        })
     }
 
     /// `[git] wip`: what wasn't accepted stands on a branch beside the user's. That it can't

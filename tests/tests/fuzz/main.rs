@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod mutate;
+mod rpc;
 
 use std::time::{Duration, Instant, SystemTime};
 

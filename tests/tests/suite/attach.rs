@@ -3,11 +3,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ralph_tests::{LIMIT, Live, Project};
+use ralph_tests::{Client, LIMIT, Live, Project, go, ready, waiting};
 use rustix::process::Signal;
 use serde_json::json;
-
-use crate::steer::{Client, go, ready, waiting};
 
 /// `ralph attach` on a terminal of this size; what is on it is read off an emulated one.
 struct Attached {

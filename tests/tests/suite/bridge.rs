@@ -1,26 +1,7 @@
 //! `ralph bridge`, driven as an editor does: the documents' methods, events and errors.
 
-use ralph_tests::{Bridge, Builder, Project, below};
-use rustix::process::Signal;
+use ralph_tests::{Bridge, Project, below, go, ready, waiting};
 use serde_json::{Value, json};
-
-/// The agent tells each of its starts, waits until it is let go, then does its work.
-fn waiting() -> Builder {
-    Project::build().agent(
-        "n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\ntell here $n; cat \"$SIDE/go.fifo\" >/dev/null\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n",
-    )
-}
-
-fn ready(builder: Builder) -> Project {
-    let p = builder.ready();
-    p.fifo("here");
-    p.fifo("go");
-    p
-}
-
-fn go(p: &Project) {
-    std::fs::write(p.side("go.fifo"), "go").unwrap();
-}
 
 fn fields(of: &Value, names: &[&str]) {
     for name in names {
@@ -258,108 +239,6 @@ fn stop_twice_ends_the_agent() {
     b.event("iteration_finished");
     assert_eq!(b.event("run_stopped")["reason"], "stopped");
     assert_eq!(below(p.all()).len(), 1);
-}
-
-#[test]
-fn a_client_that_goes_away_or_a_signal_ends_run_and_agent_in_order() {
-    for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
-        let p = ready(waiting());
-        let mut b = Bridge::of(&p);
-        b.result("run", json!({}));
-        assert_eq!(p.hear("here"), "1");
-        b.event("iteration_started");
-        let ended = match signal {
-            None => b.close(),
-            Some(signal) => {
-                b.signal(signal);
-                b.ended()
-            }
-        };
-        assert_eq!(ended.code, Some(0), "{signal:?}: {}", ended.stderr);
-        let events = ended.events();
-        assert_eq!(
-            events[events.len() - 3..],
-            ["iteration_finished", "run_stopped", "bridge_stopped"],
-            "{signal:?}"
-        );
-        assert!(below(p.all()).is_empty(), "{signal:?}");
-        p.run(&["verify"]).expect(0);
-        // The work goes on where it was.
-        let run = p.start(&["run"]);
-        for n in ["2", "3"] {
-            assert_eq!(p.hear("here"), n);
-            go(&p);
-        }
-        run.wait().expect(0);
-    }
-}
-
-/// E08
-#[test]
-fn every_bad_frame_gets_its_code_and_the_stream_lives_on() {
-    let p = Project::build().ready();
-    let mut b = Bridge::of(&p);
-    for (frame, code) in [
-        ("{", -32700),
-        ("nonsense", -32700),
-        ("[]", -32600),
-        ("5", -32600),
-        (r#"{"id":1,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"nope"}"#, -32601),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"run","params":{"maxIterations":"abc"}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"run","params":{"maxIterations":0}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"run","params":{"maxIterations":-1}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"run","params":{"agent":"nobody"}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"step","params":{"agent":7}}"#,
-            -32602,
-        ),
-        (
-            r#"{"jsonrpc":"2.0","id":1,"method":"status","params":3}"#,
-            -32602,
-        ),
-    ] {
-        b.send(format!("\n{frame}\r\n"));
-        let said = b.line();
-        assert_eq!(said["error"]["code"], code, "{frame}: {said}");
-    }
-    b.send(b"\xff\xfe{}\n");
-    assert_eq!(b.line()["error"]["code"], -32700);
-    // In pieces, glued together, a notification between.
-    for byte in br#"{"jsonrpc":"2.0","id":"a","method":"ping"}"# {
-        b.send([*byte]);
-    }
-    b.send("\n{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}\n{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"ping\"}\n");
-    assert_eq!(b.line()["id"], "a");
-    assert_eq!(b.line()["id"], 9);
-    assert!(p.commits().is_empty() && !p.exists(".ralph/journal.jsonl"));
-}
-
-/// E05
-#[test]
-fn what_breaks_a_limit_ends_the_connection_with_a_reason() {
-    let p = Project::build().ready();
-    for frame in [vec![b'x'; (1 << 20) + 2], "[".repeat(100_000).into_bytes()] {
-        let mut b = Bridge::of(&p);
-        b.send([&frame[..], b"\n"].concat());
-        let ended = b.ended();
-        assert_eq!(ended.code, Some(0));
-        assert_eq!(ended.rest[0]["error"]["code"], -32600);
-        assert_eq!(ended.rest[0]["id"], Value::Null);
-        assert_eq!(ended.events(), ["bridge_stopped"]);
-    }
 }
 
 /// E06

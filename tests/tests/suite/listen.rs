@@ -1,6 +1,6 @@
 //! `ralph listen`: the TCP protocol, as other programs speak it.
 
-use ralph_tests::{Builder, Listening, Peer, Project, below};
+use ralph_tests::{Listening, Peer, Project, below, go, ready, waiting};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -10,23 +10,6 @@ fn listening(p: &Project) -> Listening {
 
 fn code(said: &Value) -> i64 {
     said["error"]["code"].as_i64().unwrap_or_default()
-}
-
-fn waiting() -> Builder {
-    Project::build().agent(
-        "n=$(count agent)\ncat >/dev/null\ntell here $n; cat \"$SIDE/go.fifo\" >/dev/null\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n",
-    )
-}
-
-fn ready(builder: Builder) -> Project {
-    let p = builder.ready();
-    p.fifo("here");
-    p.fifo("go");
-    p
-}
-
-fn go(p: &Project) {
-    std::fs::write(p.side("go.fifo"), "go").unwrap();
 }
 
 #[test]

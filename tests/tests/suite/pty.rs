@@ -2,11 +2,9 @@
 
 use std::process::Command;
 
-use ralph_tests::{Builder, Live, Project, below};
+use ralph_tests::{Builder, Client, Live, Project, below};
 use rustix::process::Signal;
 use serde_json::json;
-
-use crate::steer::Client;
 
 const CLAIM: &str = "echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n";
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ralph_tests::{Bridge, Listening, Peer, Project, check, valid};
+use ralph_tests::{Bridge, Client, Listening, Peer, Project, check, go, ready, valid, waiting};
 use serde_json::{Value, json};
-
-use crate::steer::{Client, go, ready, waiting};
 
 /// A document's methods, by name.
 struct Methods {

@@ -1,90 +1,15 @@
 //! A run, steered from another terminal, and over its socket by whoever else may come.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
 
-use ralph_tests::{Builder, LIMIT, Live, Project, below};
+use ralph_tests::{Client, Live, Project, below, go, ready, socket, waiting};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// The agent tells each of its starts, waits until it is let go, then does its work.
-pub fn waiting() -> Builder {
-    Project::build().agent(
-        "n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\ntell here $n; cat \"$SIDE/go.fifo\" >/dev/null\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n",
-    )
-}
-
-pub fn ready(builder: Builder) -> Project {
-    let p = builder.ready();
-    p.fifo("here");
-    p.fifo("go");
-    p
-}
-
-pub fn go(p: &Project) {
-    std::fs::write(p.side("go.fifo"), "go").unwrap();
-}
-
 fn json_of(p: &Project, args: &[&str]) -> Value {
     p.run(&[args, &["--json"]].concat()).expect(0).json()["result"].clone()
-}
-
-pub fn socket(p: &Project) -> PathBuf {
-    p.all().join("home/.local/share/ralph/sockets/repo.sock")
-}
-
-/// A client that speaks the protocol by hand.
-pub struct Client {
-    lines: BufReader<UnixStream>,
-    asked: u64,
-}
-
-impl Client {
-    pub fn of(p: &Project) -> Client {
-        let stream = UnixStream::connect(socket(p)).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        Client {
-            lines: BufReader::new(stream),
-            asked: 0,
-        }
-    }
-
-    fn send(&mut self, text: &str) {
-        self.lines.get_mut().write_all(text.as_bytes()).unwrap();
-    }
-
-    fn line(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        match self.lines.read_line(&mut line) {
-            Ok(0) | Err(_) => None,
-            Ok(_) => Some(serde_json::from_str(&line).unwrap()),
-        }
-    }
-
-    pub fn call(&mut self, method: &str, params: Value) -> Value {
-        self.asked += 1;
-        let id = self.asked;
-        let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.send(&format!("{frame}\n"));
-        loop {
-            let said = self.line().unwrap();
-            if said["id"] == id {
-                return said;
-            }
-        }
-    }
-
-    /// Reads events until one of the run's state says so.
-    pub fn wait_for(&mut self, key: &str, want: &Value) -> Value {
-        loop {
-            let said = self.line().unwrap_or_else(|| panic!("no {key} {want}"));
-            if said["params"]["data"].get(key) == Some(want) {
-                return said["params"].clone();
-            }
-        }
-    }
 }
 
 pub fn status(p: &Project) -> Value {
@@ -265,52 +190,6 @@ fn ps_lists_the_runs_that_are_on_and_a_killed_one_no_more() {
     run.wait();
 }
 
-/// F10, F01
-#[test]
-fn a_live_socket_of_another_project_of_the_same_name_is_left_alone() {
-    let p = ready(waiting());
-    std::fs::create_dir_all(socket(&p).parent().unwrap()).unwrap();
-    let theirs = UnixListener::bind(socket(&p)).unwrap();
-    let run = p.start(&["run"]);
-    p.hear("here");
-    drop(theirs);
-    // It is found under its other name.
-    p.run(&["stop", "--now"]).expect(0);
-    run.wait().expect(1);
-    assert!(socket(&p).exists(), "the other's file is not removed");
-}
-
-/// F10
-#[test]
-fn what_is_no_socket_in_its_place_is_refused_before_anything_happens() {
-    let p = Project::build().ready();
-    std::fs::create_dir_all(socket(&p).parent().unwrap()).unwrap();
-    std::fs::write(socket(&p), "mine").unwrap();
-    p.run(&["run"]).expect(3).says("isn't a socket");
-    assert!(!p.exists(".ralph/journal.jsonl") || p.read(".ralph/journal.jsonl").is_empty());
-    assert_eq!(std::fs::read(socket(&p)).unwrap(), b"mine");
-}
-
-/// F10
-#[test]
-fn a_path_too_long_for_a_socket_has_a_shorter_one_that_every_command_finds() {
-    let p = ready(waiting());
-    let long = p.all().join("d".repeat(100));
-    std::fs::create_dir(p.all().join("r")).unwrap();
-    let with = |args: &[&str]| {
-        let mut command = p.command(args);
-        command.env("XDG_DATA_HOME", &long);
-        command.env("XDG_RUNTIME_DIR", p.all().join("r"));
-        p.start_command(command)
-    };
-    let run = with(&["run"]);
-    p.hear("here");
-    with(&["ps"]).wait().expect(0).says("run-");
-    with(&["stop", "--now"]).wait().expect(0);
-    run.wait().expect(1);
-    assert!(!long.exists());
-}
-
 #[test]
 fn a_home_that_takes_no_socket_is_no_reason_not_to_work() {
     let p = Project::build().ready();
@@ -426,21 +305,4 @@ fn output_comes_live_and_a_client_that_comes_late_is_shown_the_newest() {
     go(&p);
     client.wait_for("status", &json!("stopped"));
     run.wait().expect(1);
-}
-
-#[test]
-fn a_signal_still_tells_every_client_the_end_and_removes_the_socket() {
-    let p = ready(waiting());
-    let run = p.start(&["run"]);
-    p.hear("here");
-    let mut clients: Vec<Client> = (0..20).map(|_| Client::of(&p)).collect();
-    for client in &mut clients {
-        client.call("subscribe", json!({"events": ["*"]}));
-    }
-    run.signal(Signal::TERM);
-    run.wait().expect(143);
-    for client in &mut clients {
-        client.wait_for("status", &json!("stopped"));
-    }
-    assert!(!socket(&p).exists());
 }

@@ -1,9 +1,7 @@
 //! Tasks and lines of output, over a run's socket.
 
-use ralph_tests::Project;
+use ralph_tests::{Client, Project, go, ready, waiting};
 use serde_json::{Value, json};
-
-use crate::steer::{Client, go, ready, waiting};
 
 fn tasks(client: &mut Client) -> Vec<Value> {
     let said = client.call("list_tasks", json!({}));
@@ -102,7 +100,7 @@ fn skip_on_the_command_line_wants_a_run_and_a_task_that_is_there() {
 #[test]
 fn lines_are_replayed_from_a_number_on_and_what_is_gone_is_counted() {
     let p = Project::build()
-        .agent("cat >/dev/null; i=0; while [ $i -lt 700 ]; do echo \"line $i\"; i=$((i+1)); done; echo last words; tell here up; cat \"$SIDE/go.fifo\" >/dev/null; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
+        .agent("cat >/dev/null; i=0; while [ $i -lt 5000 ]; do echo \"line $i\"; i=$((i+1)); done; echo last words; tell here up; cat \"$SIDE/go.fifo\" >/dev/null; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
         .ready();
     p.fifo("here");
     p.fifo("go");
@@ -127,7 +125,7 @@ fn lines_are_replayed_from_a_number_on_and_what_is_gone_is_counted() {
     assert_eq!(few["gone"], 0);
     let few = few["lines"].as_array().unwrap();
     assert_eq!(few.len(), 3);
-    assert_eq!(few[0]["line"], "line 698");
+    assert_eq!(few[0]["line"], "line 4998");
     std::fs::write(p.side("go.fifo"), "go").unwrap();
     p.hear("here");
     client.call("stop", json!({"force": true}));

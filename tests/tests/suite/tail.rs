@@ -1,9 +1,7 @@
 //! `ralph tail`: a run's events on standard output.
 
-use ralph_tests::Project;
+use ralph_tests::{Project, go, ready, waiting};
 use serde_json::Value;
-
-use crate::steer::{go, ready, waiting};
 
 fn objects(text: &str) -> Vec<Value> {
     text.lines()

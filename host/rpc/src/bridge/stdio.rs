@@ -22,8 +22,8 @@ pub async fn serve(
     let client = Arc::new(Client::default());
     let offer: Arc<dyn Offer> = bridge.clone();
     let mut writing = tokio::spawn({
-        let (client, marker) = (client.clone(), offer.marker());
-        async move { write_all(write, &client, marker).await }
+        let (client, offer) = (client.clone(), offer.clone());
+        async move { write_all(write, &client, offer.as_ref()).await }
     });
     offer.came(&client);
     let mut long = JoinSet::new();

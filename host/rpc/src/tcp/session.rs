@@ -1,7 +1,7 @@
 //! One connection: `hello` first, then what its port offers.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -52,6 +52,7 @@ pub(super) struct Session {
     shared: Arc<Shared>,
     port: Port,
     peer: OnceLock<Peer>,
+    since: Instant,
 }
 
 /// Who it says it is.
@@ -65,6 +66,7 @@ impl Session {
             shared,
             port,
             peer: OnceLock::new(),
+            since: Instant::now(),
         }
     }
 
@@ -190,7 +192,12 @@ impl Offer for Session {
         |_| String::new()
     }
 
+    /// Who hasn't said hello gets no more by sending a byte now and then.
     fn idle(&self) -> Option<Duration> {
-        Some(self.shared.listen.idle)
+        let idle = self.shared.listen.idle;
+        Some(match self.peer.get() {
+            Some(_) => idle,
+            None => idle.saturating_sub(self.since.elapsed()),
+        })
     }
 }

@@ -15,9 +15,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{CallTool, Called, TextBlock};
 use super::roots::Roots;
 use crate::bridge::Bridge;
-use crate::message::{
-    INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_NOW, PATH_DENIED, Params, RpcError,
-};
+use crate::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, NOT_NOW, PATH_DENIED, Params, RpcError};
 use crate::schema::Call;
 use crate::server::Client;
 
@@ -292,8 +290,7 @@ impl Tools {
 }
 
 fn read<A: DeserializeOwned>(arguments: Value) -> Result<A, RpcError> {
-    serde_json::from_value(arguments)
-        .map_err(|e| RpcError::new(INVALID_PARAMS, format!("Invalid params: {e}")))
+    serde_json::from_value(arguments).map_err(|e| RpcError::bad_params(&e))
 }
 
 fn shown(value: &impl Serialize) -> Result<Value, RpcError> {
