@@ -18,6 +18,7 @@ mod records;
 mod schema;
 mod tcp;
 mod tree;
+pub mod web;
 
 pub use binary::{components, examples, target};
 pub use bridge::{Bridge, Ended};

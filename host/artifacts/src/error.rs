@@ -12,7 +12,9 @@ pub enum ArtifactError {
         why: Option<String>,
     },
     /// Other bytes than were promised.
-    #[error("{from} has the SHA-256 {found}, but {expected} is expected; it was changed, or the pin is out of date")]
+    #[error(
+        "{from} has the SHA-256 {found}, but {expected} is expected; it was changed, or the pin is out of date"
+    )]
     Digest {
         /// The source.
         from: String,
@@ -22,7 +24,9 @@ pub enum ArtifactError {
         found: String,
     },
     /// More bytes than are taken.
-    #[error("{from} has more than {limit} bytes; if that is right, raise `artifact` in the plugin's limits")]
+    #[error(
+        "{from} has more than {limit} bytes; if that is right, raise `artifact` in the plugin's limits"
+    )]
     TooLarge {
         /// The source.
         from: String,

@@ -9,9 +9,9 @@ use ralph_config::{OciName, Reference};
 use crate::error::ArtifactError;
 use crate::http::Http;
 use crate::oci::{Image, Registry};
+use crate::sha256_hex;
 use crate::signature::SIGNATURE_MAX;
 use crate::store::{Found, Store};
-use crate::sha256_hex;
 
 /// Gets artefacts.
 pub struct Fetcher {
@@ -113,8 +113,8 @@ impl Fetcher {
             return Ok(None);
         }
         let bytes = answer.good()?.bytes(SIGNATURE_MAX)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| ArtifactError::fetch(&url, "it is no text"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| ArtifactError::fetch(&url, "it is no text"))?;
         self.store.put_signature(sha256, &text)?;
         Ok(Some(text))
     }
@@ -128,7 +128,9 @@ impl Fetcher {
             };
             Some((digest.clone(), Image::parse(name, &bytes).ok()?))
         });
-        let sha256 = wanted.sha256.or(known.as_ref().map(|(_, image)| image.sha256.as_str()));
+        let sha256 = wanted
+            .sha256
+            .or(known.as_ref().map(|(_, image)| image.sha256.as_str()));
         let kept = self.kept(wanted, sha256, name)?;
         let needs_image = kept.is_none() || name.digest.is_none() || wanted.signature;
         let image = match known {
@@ -218,11 +220,7 @@ impl Fetcher {
 }
 
 /// The digest, if it is the one that is wanted.
-fn expected(
-    from: impl ToString,
-    wanted: Option<&str>,
-    found: String,
-) -> Result<(), ArtifactError> {
+fn expected(from: impl ToString, wanted: Option<&str>, found: String) -> Result<(), ArtifactError> {
     match wanted {
         Some(wanted) if wanted != found => Err(ArtifactError::Digest {
             from: from.to_string(),

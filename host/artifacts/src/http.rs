@@ -154,9 +154,8 @@ fn roots() -> Result<RootCerts, ArtifactError> {
     let Some(path) = std::env::var_os(ROOTS).filter(|path| !path.is_empty()) else {
         return Ok(RootCerts::WebPki);
     };
-    let failed = |why: String| {
-        ArtifactError::fetch(format!("{ROOTS} ({})", path.to_string_lossy()), why)
-    };
+    let failed =
+        |why: String| ArtifactError::fetch(format!("{ROOTS} ({})", path.to_string_lossy()), why);
     let bytes = std::fs::read(&path).map_err(|e| failed(e.to_string()))?;
     let found: Vec<Certificate<'static>> = parse_pem(&bytes)
         .filter_map(|item| match item {

@@ -124,14 +124,21 @@ mod tests {
         let trusted = keys(&[&other, &own]);
         for required in [false, true] {
             let check = |keys: &Keys, bytes: &[u8], sig: Option<&str>| {
-                keys.check("it", bytes, sig, required).map_err(|e| e.to_string())
+                keys.check("it", bytes, sig, required)
+                    .map_err(|e| e.to_string())
             };
             assert_eq!(check(&trusted, b"bytes", Some(&good)), Ok(Signed::Trusted));
             let changed = check(&trusted, b"bytez", Some(&good)).unwrap_err();
             assert!(changed.contains("it: its signature is wrong"), "{changed}");
-            assert_eq!(check(&keys(&[&own]), b"bytes", Some(&foreign)).is_ok(), !required);
+            assert_eq!(
+                check(&keys(&[&own]), b"bytes", Some(&foreign)).is_ok(),
+                !required
+            );
             assert_eq!(check(&trusted, b"bytes", None).is_ok(), !required);
-            assert_eq!(check(&Keys::default(), b"bytes", Some(&good)).is_ok(), !required);
+            assert_eq!(
+                check(&Keys::default(), b"bytes", Some(&good)).is_ok(),
+                !required
+            );
             assert!(check(&trusted, b"bytes", Some("rubbish")).is_err());
             let comment = good.replace("trusted comment: x", "trusted comment: y");
             assert!(check(&trusted, b"bytes", Some(&comment)).is_err());

@@ -143,18 +143,36 @@ mod tests {
         assert_eq!(store.put(b"bytes").unwrap(), sha256);
         assert_eq!(store.get(&sha256, 100), Found::Whole(b"bytes".to_vec()));
         let path = dir.path().join("a/b/sha256").join(&sha256);
-        assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777, 0o700);
-        assert!(matches!(store.get(&sha256, 4), Found::Spoilt(_)), "too large");
+        assert_eq!(
+            fs::metadata(path.parent().unwrap()).unwrap().mode() & 0o777,
+            0o700
+        );
+        assert!(
+            matches!(store.get(&sha256, 4), Found::Spoilt(_)),
+            "too large"
+        );
         fs::write(&path, b"bytez").unwrap();
-        assert!(matches!(store.get(&sha256, 100), Found::Spoilt(_)), "changed");
+        assert!(
+            matches!(store.get(&sha256, 100), Found::Spoilt(_)),
+            "changed"
+        );
         store.put(b"bytes").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(matches!(store.get(&sha256, 100), Found::Spoilt(_)), "others may write");
+        assert!(
+            matches!(store.get(&sha256, 100), Found::Spoilt(_)),
+            "others may write"
+        );
         store.put(b"bytes").unwrap();
-        assert!(matches!(store.get(&sha256, 100), Found::Whole(_)), "replaced");
+        assert!(
+            matches!(store.get(&sha256, 100), Found::Whole(_)),
+            "replaced"
+        );
         let other = path.with_file_name(sha256_hex(b"x"));
         std::os::unix::fs::symlink(&path, &other).unwrap();
-        assert!(matches!(store.get(&sha256_hex(b"x"), 100), Found::Spoilt(_)), "a link");
+        assert!(
+            matches!(store.get(&sha256_hex(b"x"), 100), Found::Spoilt(_)),
+            "a link"
+        );
         assert_eq!(store.signature(&sha256), None);
         store.put_signature(&sha256, "sig").unwrap();
         assert_eq!(store.signature(&sha256).unwrap(), "sig");

@@ -17,8 +17,8 @@ pub fn add_plugin(
 ) -> Result<String, ConfigError> {
     let mut document = parse(source)?;
     let wrong = |message: String| ConfigError::new(&source.name, message);
-    let plugins = plugins(&mut document)
-        .ok_or_else(|| wrong("`plugins` should be a table".to_owned()))?;
+    let plugins =
+        plugins(&mut document).ok_or_else(|| wrong("`plugins` should be a table".to_owned()))?;
     if plugins.contains_key(name) {
         return Err(wrong(format!("there is a plugin `{name}` already")));
     }
@@ -102,9 +102,13 @@ mod tests {
 
     #[test]
     fn what_was_there_stays_as_it_was_written() {
-        let before = "# mine\n[loop]   # here\nagent='codex'\n\n[[gates]]\nname = \"a\"\nrun = [ 'true' ]\n";
+        let before =
+            "# mine\n[loop]   # here\nagent='codex'\n\n[[gates]]\nname = \"a\"\nrun = [ 'true' ]\n";
         let after = add_plugin(&source(before), "b", "x.wasm", None).unwrap();
-        assert_eq!(after, format!("{before}\n[plugins.b]\nsource = \"x.wasm\"\n"));
+        assert_eq!(
+            after,
+            format!("{before}\n[plugins.b]\nsource = \"x.wasm\"\n")
+        );
         let third = add_plugin(&source(&after), "c", "y.wasm", Some("00")).unwrap();
         assert!(third.starts_with(&after), "{third}");
         assert!(third.ends_with("[plugins.c]\nsource = \"y.wasm\"\nsha256 = \"00\"\n"));
@@ -112,7 +116,10 @@ mod tests {
         let changed = set_sha256(&source(&third.replace("\"00\"", "\"00\" # pin")), "c", "11");
         assert_eq!(changed.unwrap(), third.replace("\"00\"", "\"11\" # pin"));
         assert_eq!(set_sha256(&source(&after), "b", "11").unwrap(), after);
-        assert_eq!(add_plugin(&source(""), "b", "x", None).unwrap(), "[plugins.b]\nsource = \"x\"\n");
+        assert_eq!(
+            add_plugin(&source(""), "b", "x", None).unwrap(),
+            "[plugins.b]\nsource = \"x\"\n"
+        );
     }
 
     #[test]
@@ -120,7 +127,10 @@ mod tests {
         let inline = "plugins = { a = { source = \"a.wasm\" } }\n";
         let after = add_plugin(&source(inline), "b", "b.wasm", None).unwrap();
         assert!(after.contains("b = { source = \"b.wasm\" }"), "{after}");
-        assert_eq!(remove_plugin(&source(&after), "b").unwrap().trim_end(), inline.trim_end());
+        assert_eq!(
+            remove_plugin(&source(&after), "b").unwrap().trim_end(),
+            inline.trim_end()
+        );
         let dotted = "plugins.a.source = \"a.wasm\"\n";
         let after = add_plugin(&source(dotted), "b", "b.wasm", None).unwrap();
         assert!(after.starts_with(dotted), "{after}");

@@ -199,7 +199,11 @@ mod tests {
     fn what_can_not_be_meant_is_refused() {
         let digest = "0".repeat(64);
         assert!(Lock::parse(oci(&format!("oci://h/a@sha256:{digest}")).as_bytes()).is_ok());
-        let twice = format!("{}{}", oci(&format!("oci://h/a@sha256:{digest}")), oci("x").replace("version = 1", ""));
+        let twice = format!(
+            "{}{}",
+            oci(&format!("oci://h/a@sha256:{digest}")),
+            oci("x").replace("version = 1", "")
+        );
         for bad in [
             String::new(),
             "version = 2".into(),
@@ -213,7 +217,10 @@ mod tests {
             twice,
             "\0".into(),
         ] {
-            let error = Lock::parse(bad.as_bytes()).map(|_| ()).unwrap_err().to_string();
+            let error = Lock::parse(bad.as_bytes())
+                .map(|_| ())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("ralph.lock"), "{bad}: {error}");
         }
         assert!(Lock::parse(b"\xff\xff").is_err());

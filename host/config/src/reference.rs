@@ -118,9 +118,8 @@ impl OciName {
             Some((repository, tag)) => (repository, Some(tag)),
             None => (rest, None),
         };
-        let whole = is_authority(registry)
-            && repository.split('/').all(is_part)
-            && tag.is_none_or(is_tag);
+        let whole =
+            is_authority(registry) && repository.split('/').all(is_part) && tag.is_none_or(is_tag);
         whole.then(|| OciName {
             registry: registry.to_owned(),
             repository: repository.to_owned(),
@@ -162,8 +161,14 @@ pub fn is_sha256(text: &str) -> bool {
 fn is_authority(text: &str) -> bool {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
-            Some((host, port)) if !host.is_empty() && host.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') => {
-                ("v6", port.strip_prefix(':').or_else(|| port.is_empty().then_some("1")))
+            Some((host, port))
+                if !host.is_empty() && host.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') =>
+            {
+                (
+                    "v6",
+                    port.strip_prefix(':')
+                        .or_else(|| port.is_empty().then_some("1")),
+                )
             }
             _ => return false,
         },
@@ -185,7 +190,9 @@ fn is_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(alnum)
         && bytes.last().is_some_and(alnum)
-        && bytes.iter().all(|b| alnum(b) || matches!(b, b'.' | b'_' | b'-'))
+        && bytes
+            .iter()
+            .all(|b| alnum(b) || matches!(b, b'.' | b'_' | b'-'))
         && !text.contains("..")
 }
 
@@ -201,7 +208,13 @@ fn is_address(rest: &str) -> bool {
     let Some((authority, path)) = rest.split_once('/') else {
         return false;
     };
-    let odd = |b: u8| !b.is_ascii_graphic() || matches!(b, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#');
+    let odd = |b: u8| {
+        !b.is_ascii_graphic()
+            || matches!(
+                b,
+                b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' | b'#'
+            )
+    };
     rest.len() <= ADDRESS_MAX
         && is_authority(authority)
         && !path.is_empty()
@@ -272,7 +285,12 @@ mod tests {
         let at = |s: &str| format!("oci://{s}@sha256:{D}");
         let tag = Reference::parse("oci://h/a:1").unwrap();
         assert!(tag.allows(&at("h/a")));
-        for other in [at("evil/a"), at("h/b"), "oci://h/a:1".into(), "x.wasm".into()] {
+        for other in [
+            at("evil/a"),
+            at("h/b"),
+            "oci://h/a:1".into(),
+            "x.wasm".into(),
+        ] {
             assert!(!tag.allows(&other), "{other}");
         }
         let fixed = Reference::parse(&at("h/a")).unwrap();

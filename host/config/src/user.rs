@@ -44,7 +44,11 @@ mod tests {
         assert_eq!(User::parse("c", b"").unwrap(), User::default());
         let user = User::parse("c", b"trusted_keys = [\"k\"]\nrequire_signature = true").unwrap();
         assert!(user.require_signature && user.trusted_keys == ["k"]);
-        for bad in ["\nrequire_signatures = true", "\ntrusted_keys = \"k\"", "\n="] {
+        for bad in [
+            "\nrequire_signatures = true",
+            "\ntrusted_keys = \"k\"",
+            "\n=",
+        ] {
             let error = User::parse("c", bad.as_bytes()).unwrap_err().to_string();
             assert!(error.contains("c:2"), "{error}");
         }

@@ -184,9 +184,11 @@ impl Host {
         if kept.is_some() {
             return inner.load(who, origin, source, None, kept).map(Some);
         }
-        blocking(&who.clone(), move || inner.load(who, origin, source, None, None))
-            .await
-            .map(Some)
+        blocking(&who.clone(), move || {
+            inner.load(who, origin, source, None, None)
+        })
+        .await
+        .map(Some)
     }
 }
 

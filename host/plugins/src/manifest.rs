@@ -264,8 +264,7 @@ mod tests {
 
     use super::*;
 
-    const GOOD: &str =
-        r#"{"name":"n","version":"1.0.0","kinds":["gate"],"contract":"^0.1"}"#;
+    const GOOD: &str = r#"{"name":"n","version":"1.0.0","kinds":["gate"],"contract":"^0.1"}"#;
 
     fn section(id: u8, content: &[u8]) -> Vec<u8> {
         let mut out = vec![id];
@@ -313,7 +312,10 @@ mod tests {
         let both = component(&[inner.clone(), top.clone()]);
         assert_eq!(Manifest::find(&both).unwrap().unwrap().name, "top");
         assert_eq!(Manifest::find(&component(&[custom("x", GOOD)])), Ok(None));
-        for twice in [component(&[top.clone(), top]), component(&[inner.clone(), inner])] {
+        for twice in [
+            component(&[top.clone(), top]),
+            component(&[inner.clone(), inner]),
+        ] {
             assert!(Manifest::find(&twice).unwrap_err().contains("2 sections"));
         }
     }
@@ -322,7 +324,11 @@ mod tests {
     fn bytes_cut_anywhere_or_nested_for_ever_do_no_harm() {
         let whole = component(&[module(&[custom("ralph-plugin", GOOD)])]);
         for end in 0..whole.len() {
-            assert_ne!(Manifest::find(&whole[..end]).ok().flatten().map(|m| m.name), Some("n".into()), "{end}");
+            assert_ne!(
+                Manifest::find(&whole[..end]).ok().flatten().map(|m| m.name),
+                Some("n".into()),
+                "{end}"
+            );
         }
         let mut deep = custom("ralph-plugin", GOOD);
         for _ in 0..50 {
@@ -345,9 +351,15 @@ mod tests {
             (&GOOD.replace("gate", "gates"), "unknown variant"),
             (&GOOD.replace("\"n\"", "\"\\u001b[31m\""), "`name`"),
             (&GOOD.replace("\"n\"", "\" \""), "`name`"),
-            (&GOOD.replace("{", "{\"capabilities\":{\"network\":[\"*\"]},"), "unknown field"),
+            (
+                &GOOD.replace("{", "{\"capabilities\":{\"network\":[\"*\"]},"),
+                "unknown field",
+            ),
             (&format!("{GOOD}{GOOD}"), "trailing"),
-            (&format!("{GOOD}{}", " ".repeat(MAX_SIZE)), "longer than 64 KiB"),
+            (
+                &format!("{GOOD}{}", " ".repeat(MAX_SIZE)),
+                "longer than 64 KiB",
+            ),
         ] {
             let error = of(bad).unwrap_err();
             assert!(error.contains(says), "{bad}: {error}");
@@ -358,7 +370,12 @@ mod tests {
     fn another_contract_or_other_kinds_are_told() {
         let mut manifest: Manifest = serde_json::from_str(GOOD).unwrap();
         assert_eq!(manifest.mismatch(&[Kind::Gate]), None);
-        assert!(manifest.mismatch(&[Kind::Judge]).unwrap().contains("exports judge"));
+        assert!(
+            manifest
+                .mismatch(&[Kind::Judge])
+                .unwrap()
+                .contains("exports judge")
+        );
         assert!(manifest.mismatch(&[Kind::Gate, Kind::Judge]).is_some());
         assert_eq!(manifest.misfit(), None);
         manifest.contract = ">=7".into();
@@ -392,12 +409,21 @@ mod tests {
         assert_eq!(met.process, ["cargo", "git"]);
         assert_eq!(met.write, ["out/deep"]);
         assert_eq!(met.read, ["src", "docs/a", "out"]);
-        assert_eq!((met.env.len(), met.changes, met.clock, met.random), (0, false, true, false));
+        assert_eq!(
+            (met.env.len(), met.changes, met.clock, met.random),
+            (0, false, true, false)
+        );
         assert_eq!(allow.met(&Grants::default()), Grants::default());
         assert_eq!(Grants::default().met(&asked), Grants::default());
-        let any = Grants { process: list(&["*"]), ..Grants::default() };
+        let any = Grants {
+            process: list(&["*"]),
+            ..Grants::default()
+        };
         assert_eq!(any.met(&allow).process, ["cargo", "git"]);
         assert_eq!(any.met(&any).process, ["*"]);
-        assert_eq!(dirs(&[&list(&["srcs"])], &[&list(&["src"])]), Vec::<String>::new());
+        assert_eq!(
+            dirs(&[&list(&["srcs"])], &[&list(&["src"])]),
+            Vec::<String>::new()
+        );
     }
 }

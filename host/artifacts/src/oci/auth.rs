@@ -54,7 +54,10 @@ impl<'a> Auth<'a> {
         let header = if scheme.eq_ignore_ascii_case("basic") {
             match &login {
                 Some(Login::Password { name, password }) => basic(name, password),
-                _ => return Err(self.refused("it wants a login; `docker login` or `podman login` makes one")),
+                _ => {
+                    return Err(self
+                        .refused("it wants a login; `docker login` or `podman login` makes one"));
+                }
             }
         } else if scheme.eq_ignore_ascii_case("bearer") {
             format!("Bearer {}", self.token(rest, action, login.as_ref())?)

@@ -19,7 +19,10 @@ const HELPER_MAX: u64 = 256 << 10;
 const HELPER_TIME: Duration = Duration::from_secs(30);
 
 pub(super) enum Login {
-    Password { name: String, password: String },
+    Password {
+        name: String,
+        password: String,
+    },
     /// To be changed for a token of the registry's.
     Token(String),
 }
@@ -65,7 +68,10 @@ pub(super) fn login(registry: &str) -> Result<Option<Login>, ArtifactError> {
         .map_err(|e| failed(format!("line {}: it is no Docker configuration", e.line())))?;
     for key in keys(registry) {
         let helper = config.cred_helpers.get(&key);
-        let helper = helper.or(config.creds_store.as_ref().filter(|_| config.auths.contains_key(&key)));
+        let helper = helper.or(config
+            .creds_store
+            .as_ref()
+            .filter(|_| config.auths.contains_key(&key)));
         if let Some(helper) = helper {
             return ask(helper, &key).map_err(failed);
         }
@@ -78,7 +84,11 @@ pub(super) fn login(registry: &str) -> Result<Option<Login>, ArtifactError> {
 
 /// `$DOCKER_CONFIG/config.json`, else that in the home.
 fn path() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
     let dir = set("DOCKER_CONFIG").or_else(|| set("HOME").map(|home| home.join(".docker")))?;
     Some(dir.join("config.json"))
 }

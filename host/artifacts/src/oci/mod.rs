@@ -75,7 +75,10 @@ impl Image {
                 wasm.len()
             )));
         };
-        let sha256 = layer.digest.strip_prefix("sha256:").filter(|d| is_sha256(d));
+        let sha256 = layer
+            .digest
+            .strip_prefix("sha256:")
+            .filter(|d| is_sha256(d));
         let Some(sha256) = sha256 else {
             return Err(wrong("its layer isn't named by a SHA-256".into()));
         };
@@ -213,7 +216,9 @@ mod tests {
     fn manifest(layers: &[(&str, &str)]) -> Vec<u8> {
         let layers: Vec<_> = layers
             .iter()
-            .map(|(kind, digest)| format!(r#"{{"mediaType":"{kind}","digest":"{digest}","size":3}}"#))
+            .map(|(kind, digest)| {
+                format!(r#"{{"mediaType":"{kind}","digest":"{digest}","size":3}}"#)
+            })
             .collect();
         format!(
             r#"{{"schemaVersion":2,"config":{{"mediaType":"x","digest":"y","size":2}},"layers":[{}],"annotations":{{"ralph.minisig":"s"}}}}"#,
@@ -246,10 +251,22 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_spoken_to_in_plain() {
-        for here in ["localhost", "localhost:5000", "127.0.0.1:5000", "127.8.8.8", "[::1]:5000"] {
+        for here in [
+            "localhost",
+            "localhost:5000",
+            "127.0.0.1:5000",
+            "127.8.8.8",
+            "[::1]:5000",
+        ] {
             assert!(is_here(here), "{here}");
         }
-        for there in ["ghcr.io", "localhost.evil.org", "127.0.0.1.evil.org:80", "10.0.0.1", "[::2]:1"] {
+        for there in [
+            "ghcr.io",
+            "localhost.evil.org",
+            "127.0.0.1.evil.org:80",
+            "10.0.0.1",
+            "[::2]:1",
+        ] {
             assert!(!is_here(there), "{there}");
         }
     }

@@ -67,14 +67,16 @@ impl Registry<'_> {
         let digest = format!("sha256:{}", sha256_hex(bytes));
         let url = self.url(&format!("blobs/{digest}"));
         let there = self.authorised(ACTIONS, |token| {
-            self.http.ask(&url, with(Request::head(&url), token).body(()))
+            self.http
+                .ask(&url, with(Request::head(&url), token).body(()))
         })?;
         if there.status == 200 {
             return Ok(());
         }
         let url = self.url("blobs/uploads/");
         let begun = self.authorised(ACTIONS, |token| {
-            self.http.ask(&url, with(Request::post(&url), token).body(()))
+            self.http
+                .ask(&url, with(Request::post(&url), token).body(()))
         })?;
         let begun = self.taken(begun)?;
         let place = begun.header("location").unwrap_or_default();
@@ -94,7 +96,10 @@ impl Registry<'_> {
         if location.starts_with('/') && !location.starts_with("//") {
             return Ok(format!("{base}{location}"));
         }
-        if location.strip_prefix(&base).is_some_and(|rest| rest.starts_with('/')) {
+        if location
+            .strip_prefix(&base)
+            .is_some_and(|rest| rest.starts_with('/'))
+        {
             return Ok(location.to_owned());
         }
         let place = location.split(['?', '#']).next().unwrap_or_default();
@@ -129,7 +134,10 @@ fn descriptor(kind: &str, bytes: &[u8]) -> Descriptor {
     }
 }
 
-fn with(request: ureq::http::request::Builder, token: Option<&str>) -> ureq::http::request::Builder {
+fn with(
+    request: ureq::http::request::Builder,
+    token: Option<&str>,
+) -> ureq::http::request::Builder {
     match token {
         Some(token) => request.header(AUTHORIZATION, token),
         None => request,
