@@ -19,6 +19,7 @@ mod schema;
 mod socket;
 mod tcp;
 mod tree;
+pub mod web;
 
 pub use binary::{components, examples, target};
 pub use bridge::{Bridge, Ended};

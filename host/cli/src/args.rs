@@ -25,6 +25,12 @@ pub struct Args {
     /// Say more on standard error; twice for debugging, three times for everything. RALPH_LOG has finer control.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Every plugin has to be in ralph.lock as it stands there
+    #[arg(long, global = true)]
+    pub locked: bool,
+    /// Fetch no plugin
+    #[arg(long, global = true)]
+    pub offline: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -91,7 +97,7 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Look at agents
     Agent(AgentArgs),
-    /// Look at components
+    /// Look at components, and say where they come from
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
     Trust(TrustArgs),
@@ -393,10 +399,41 @@ pub struct PluginArgs {
 pub enum PluginCommand {
     /// All components: built in and configured
     List,
-    /// One component: imports, digest, size, what it may do
+    /// One component: manifest, imports, digest, size, what it may do
     Inspect {
         /// Its name in ralph.toml, or that of a built-in one, or a path to a .wasm file
         name: String,
+    },
+    /// Add a plugin to ralph.toml and ralph.lock
+    Add {
+        /// A path relative to the project's root, builtin:NAME, https://… or oci://…
+        source: String,
+        /// Its name in ralph.toml, instead of the manifest's or the file's
+        #[arg(long)]
+        name: Option<String>,
+        /// What its SHA-256 has to be; ralph.toml gets it too
+        #[arg(long, value_name = "DIGEST")]
+        sha256: Option<String>,
+    },
+    /// Ask plugins' sources what they are now, and pin that
+    Update {
+        /// Only these
+        names: Vec<String>,
+    },
+    /// Take a plugin out of ralph.toml and ralph.lock
+    Remove { name: String },
+    /// Write ralph.lock: which bytes each plugin has to have
+    Lock,
+    /// Check that every plugin is here and as it is pinned; exit code 1 if not
+    Verify,
+    /// Fetch the plugins that aren't here yet
+    Pull,
+    /// Put a plugin into a registry
+    Push {
+        /// Its name in ralph.toml, or a path to a .wasm file below the root
+        what: String,
+        /// oci://registry/repository:tag
+        to: String,
     },
 }
 

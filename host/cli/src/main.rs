@@ -35,6 +35,11 @@ fn main() -> ExitCode {
         }
     };
     log(args.verbose);
+    ralph_runner::sourcing::Policy {
+        locked: args.locked,
+        offline: args.offline,
+    }
+    .set();
     let out = Out::new(args.command.name(), args.json);
     if args.command.starts_programs() {
         ralph_process::post_warden(Vec::new());

@@ -6,6 +6,7 @@ use crate::builtins;
 use crate::error::ConfigError;
 use crate::origins::Origins;
 use crate::paths;
+use crate::reference::{Reference, is_sha256};
 use crate::show;
 use crate::types::{Agent, Config, Gate, Judge, Plugin, PromptBy};
 use crate::units::{Size, Span};
@@ -241,15 +242,10 @@ impl Checks<'_> {
         let at = ["plugins", name, "source"];
         if let Some(builtin) = plugin.builtin() {
             self.known(&at, "built-in plugin", builtin, builtins::all());
-        } else if source.contains("://") || source.starts_with("oci:") {
-            let message = format!(
-                "{} is neither a path below the project's root nor `builtin:NAME`",
-                show::name(source)
-            );
+        } else if let Err(message) = Reference::parse(source) {
             self.error(&at, message, None);
-        } else {
-            self.path(&at, source);
         }
+        self.pins(name, plugin);
         for (key, paths) in [("read", &plugin.allow.read), ("write", &plugin.allow.write)] {
             for (i, path) in paths.iter().enumerate() {
                 if let Some(message) = paths::grant_problem(path) {
@@ -276,6 +272,7 @@ impl Checks<'_> {
         for (key, size) in [
             ("memory", plugin.limits.memory),
             ("output", plugin.limits.output),
+            ("artifact", plugin.limits.artifact),
         ] {
             if size.bytes() == 0 {
                 self.error(
@@ -284,6 +281,24 @@ impl Checks<'_> {
                     None,
                 );
             }
+        }
+    }
+
+    /// What the bytes of a plugin must be.
+    fn pins(&mut self, name: &str, plugin: &Plugin) {
+        let own = plugin.builtin().is_some();
+        if let Some(sha256) = &plugin.sha256 {
+            let message = if own {
+                "a built-in plugin has no `sha256`; it is part of this ralph".to_owned()
+            } else if !is_sha256(sha256) {
+                format!(
+                    "`sha256` should be 64 lower-case hexadecimal digits, not {}",
+                    show::name(sha256)
+                )
+            } else {
+                return;
+            };
+            self.error(&["plugins", name, "sha256"], message, None);
         }
     }
 

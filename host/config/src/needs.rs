@@ -32,7 +32,7 @@ pub fn missing_files(loaded: &Loaded, exists: &dyn Fn(&str) -> bool) -> Option<C
         let path = mode.prompt.as_deref();
         named.extend(path.map(|p| (vec!["modes", name.as_str(), "prompt"], p)));
     }
-    for (name, plugin) in config.plugins.iter().filter(|(_, p)| p.builtin().is_none()) {
+    for (name, plugin) in config.plugins.iter().filter(|(_, p)| p.is_file()) {
         named.push((vec!["plugins", name, "source"], &plugin.source));
     }
     let missing = named.into_iter().filter(|(_, path)| !exists(path));

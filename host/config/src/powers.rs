@@ -73,6 +73,10 @@ pub fn powers(config: &Config) -> Vec<Power> {
                 format!("plugin {shown} is loaded from"),
                 show::word(&plugin.source),
             );
+            if let Some(sha256) = &plugin.sha256 {
+                let detail = show::word(sha256);
+                list.add(format!("plugin {shown} has the SHA-256"), detail);
+            }
         } else if builtins::all().contains(&name.as_str()) && plugin.builtin() != Some(name) {
             list.add(
                 format!("plugin {shown} is replaced by"),

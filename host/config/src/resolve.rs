@@ -1,6 +1,7 @@
 //! Which settings hold for a name, whether or not it has a table.
 
 use crate::builtins;
+use crate::reference::Reference;
 use crate::types::{Agent, Allow, Config, Limits, Plugin, Table};
 
 impl Config {
@@ -30,6 +31,8 @@ impl Config {
             Some(plugin) => Some(plugin.clone()),
             None => builtins::all().contains(&name).then(|| Plugin {
                 source: format!("builtin:{name}"),
+                sha256: None,
+                require_signature: false,
                 allow: Allow::default(),
                 limits: Limits::default(),
                 config: Table::new(),
@@ -42,5 +45,10 @@ impl Plugin {
     /// The name behind `builtin:`.
     pub fn builtin(&self) -> Option<&str> {
         self.source.strip_prefix("builtin:")
+    }
+
+    /// Is its source a file of the project?
+    pub fn is_file(&self) -> bool {
+        matches!(Reference::parse(&self.source), Ok(Reference::Path(_)))
     }
 }

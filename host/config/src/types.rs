@@ -318,8 +318,14 @@ impl Default for Judge {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plugin {
-    /// A path relative to the project's root, or `builtin:NAME`.
+    /// A path relative to the project's root, `builtin:NAME`, `https://…`, or `oci://registry/repository:tag`.
     pub source: String,
+    /// SHA-256 of the component; nothing else is used. What is fetched needs it here or in `ralph.lock`.
+    #[serde(default)]
+    pub sha256: Option<String>,
+    /// Use it only with a signature by one of the user's trusted keys.
+    #[serde(default)]
+    pub require_signature: bool,
     /// What it may do beyond computing; nothing if left out.
     #[serde(default)]
     pub allow: Allow,
@@ -362,6 +368,8 @@ pub struct Limits {
     pub memory: Size,
     /// Everything one call gives back.
     pub output: Size,
+    /// The component's file.
+    pub artifact: Size,
 }
 
 impl Default for Limits {
@@ -370,6 +378,7 @@ impl Default for Limits {
             time: Span::from_secs(5),
             memory: Size::from_mib(128),
             output: Size::from_mib(1),
+            artifact: Size::from_mib(64),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::facts::Facts;
 use crate::guests::Ready;
 use crate::host::Inner;
 use crate::kind::Kind;
+use crate::manifest::Manifest;
 
 /// A component that was verified and compiled. Does nothing until it is bound.
 pub struct Component {
@@ -20,6 +21,7 @@ pub struct Component {
     pub(crate) origin: String,
     pub(crate) digest: String,
     pub(crate) size: u64,
+    pub(crate) manifest: Option<Manifest>,
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) host: Arc<Inner>,
 }
@@ -119,6 +121,12 @@ impl Component {
     /// Size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// What it says of itself. `None` for a built-in one, which nobody has to ask; its
+    /// bytes have it.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
     }
 
     /// The kind of plugin it is; the first, should it be several.

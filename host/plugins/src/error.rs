@@ -120,6 +120,16 @@ pub enum PluginError {
         /// What to do about it.
         advice: String,
     },
+    /// What it says of itself can't be right, or doesn't fit.
+    #[error("{who}: the manifest in {origin}: {reason}")]
+    Manifest {
+        /// Which plugin.
+        who: Who,
+        /// Where the bytes came from.
+        origin: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// It imports something that `ralph.toml` would have to grant.
     #[error("{who}: imports {import}, which ralph.toml does not grant; add `{key}` to {table}")]
     MissingGrant {

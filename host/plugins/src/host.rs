@@ -19,6 +19,7 @@ use crate::error::{PluginError, Who};
 use crate::facts::Facts;
 use crate::guests::Ready;
 use crate::kind::Kind;
+use crate::manifest::Manifest;
 use crate::state::State;
 use crate::ticker::Ticker;
 use crate::world;
@@ -107,6 +108,7 @@ impl Host {
     /// # Errors
     /// [`NotAComponent`](PluginError::NotAComponent), [`Corrupt`](PluginError::Corrupt),
     /// [`TooLarge`](PluginError::TooLarge) (64 MiB), [`WrongWorld`](PluginError::WrongWorld),
+    /// [`Manifest`](PluginError::Manifest),
     /// [`Version`](PluginError::Version), [`UnknownImport`](PluginError::UnknownImport).
     pub async fn load(
         &self,
@@ -135,9 +137,20 @@ impl Host {
         }
         let (inner, origin, bytes) = (self.0.clone(), origin.to_string(), bytes.to_vec());
         blocking(&who.clone(), move || {
+            let wrong = |reason| PluginError::Manifest {
+                who: who.clone(),
+                origin: origin.clone(),
+                reason,
+            };
+            // What is wrong there is known before anything is compiled.
+            let manifest = Manifest::find(&bytes).map_err(wrong)?;
+            if let Some(reason) = manifest.as_ref().and_then(Manifest::misfit) {
+                return Err(wrong(reason));
+            }
             let digest = Sha256::digest(&bytes).into();
             let content = Content::Given(bytes);
-            inner.load(who, origin, Source { digest, content }, None)
+            let source = Source { digest, content };
+            inner.load(who, origin, source, manifest, None)
         })
         .await
     }
@@ -169,11 +182,13 @@ impl Host {
         // A look into the cache is over before another thread has begun.
         let kept = inner.kept(&source.digest);
         if kept.is_some() {
-            return inner.load(who, origin, source, kept).map(Some);
+            return inner.load(who, origin, source, None, kept).map(Some);
         }
-        blocking(&who.clone(), move || inner.load(who, origin, source, None))
-            .await
-            .map(Some)
+        blocking(&who.clone(), move || {
+            inner.load(who, origin, source, None, None)
+        })
+        .await
+        .map(Some)
     }
 }
 
@@ -215,6 +230,7 @@ impl Inner {
         who: Who,
         origin: String,
         source: Source,
+        manifest: Option<Manifest>,
         kept: Option<Facts>,
     ) -> Result<Arc<Component>, PluginError> {
         let (digest, size) = (source.digest, source.size() as u64);
@@ -235,7 +251,16 @@ impl Inner {
             }
         };
         drop(entry);
+        let kinds = &compiled.facts.kinds;
+        if let Some(reason) = manifest.as_ref().and_then(|it| it.mismatch(kinds)) {
+            return Err(PluginError::Manifest {
+                who,
+                origin,
+                reason,
+            });
+        }
         Ok(Arc::new(Component {
+            manifest,
             name: who.name,
             origin,
             digest: cache::hex(&digest),

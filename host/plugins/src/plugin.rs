@@ -36,6 +36,25 @@ pub(crate) struct Bound {
     kind: Kind,
 }
 
+/// Was it ralph.toml that didn't grant it, or the plugin that didn't ask?
+fn whose_fault(component: &Component, error: PluginError) -> PluginError {
+    match (component.manifest(), error) {
+        (Some(manifest), PluginError::MissingGrant { who, import, .. })
+            if !manifest.asks_for(&import) =>
+        {
+            PluginError::Manifest {
+                who,
+                origin: component.origin().into(),
+                reason: format!(
+                    "the component imports {import} and its manifest doesn't ask for it, so that ralph.toml \
+                     can't grant it; its author has to"
+                ),
+            }
+        }
+        (_, error) => error,
+    }
+}
+
 impl Plugin {
     /// Gives a component its grants and limits. `name` is the one in
     /// `[plugins.<name>]`, and messages tell it.
@@ -64,7 +83,8 @@ impl Plugin {
             });
         }
         let dirs = grants::check(&who, kind, &grants)?;
-        world::check_grants(&who, kind, component.imports(), &grants)?;
+        world::check_grants(&who, kind, component.imports(), &grants)
+            .map_err(|error| whose_fault(&component, error))?;
         let needs_wasi = world::needs_wasi(component.imports());
         Ok(Plugin(Arc::new(Bound {
             who,

@@ -46,7 +46,7 @@ fn plain(path: &str) -> &str {
 }
 
 fn plugin_files(config: &Config) -> impl Iterator<Item = String> {
-    let own = config.plugins.values().filter(|p| p.builtin().is_none());
+    let own = config.plugins.values().filter(|p| p.is_file());
     own.map(|p| plain(&p.source).to_owned())
 }
 

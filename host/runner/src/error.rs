@@ -33,6 +33,9 @@ pub enum Error {
     /// A component can't be used.
     #[error(transparent)]
     Plugin(#[from] PluginError),
+    /// A plugin's bytes can't be had, or not these.
+    #[error(transparent)]
+    Artifact(#[from] ralph_artifacts::ArtifactError),
     /// The configuration would run things nobody has looked at.
     #[error(
         "this project's configuration isn't trusted yet: it can run or reach {0} things. Look at them with `ralph trust`, or accept them for this run with `--trust`."
@@ -106,6 +109,7 @@ impl Error {
             | Error::Usage(_)
             | Error::Tasks(_)
             | Error::Plugin(_)
+            | Error::Artifact(_)
             | Error::Source { setup: true, .. }
             | Error::Untrusted(_)
             | Error::Root(_) => 3,

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use ralph_config::Config;
 use ralph_config::types::{Agent, Gate, Home, Plugin as PluginConfig, Table};
 use ralph_engine::types::Role;
-use ralph_plugins::{Component, Grants, Host, Kind, Limits, Plugin, builtin};
+use ralph_plugins::{Component, Grants, Host, Kind, Limits, Manifest, Plugin, builtin};
 use ralph_workspace::Workspace;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::error::Error;
 use crate::holding::Hold;
+use crate::plugins::blocking;
 use crate::program;
 use crate::project::Project;
+use crate::sourcing::Sourcing;
 
-/// A component may be this big.
-const ARTEFACT_MAX: u64 = 64 << 20;
 /// What a component gives back that passes a prompt on may be this big.
 const PROMPT_MAX: u64 = 16 << 20;
 
@@ -64,6 +64,8 @@ pub struct Registry {
     ws: Workspace,
     config: Config,
     loaded: Mutex<BTreeMap<String, Arc<Component>>>,
+    /// Where components come from, or why that can't be told.
+    sourcing: Result<Arc<Sourcing>, String>,
 }
 
 /// Agents that can be named: those of `[agents]`, and the built-in ones that need no table.
@@ -87,14 +89,24 @@ impl Registry {
             ws: project.ws.clone(),
             config: project.config.clone(),
             loaded: Mutex::new(BTreeMap::new()),
+            sourcing: Sourcing::of(project)
+                .map(Arc::new)
+                .map_err(|e| e.to_string()),
         }
+    }
+
+    /// # Errors
+    /// The lock file or the user's configuration can't be used, or `--locked` isn't kept.
+    pub fn sourcing(&self) -> Result<&Arc<Sourcing>, Error> {
+        self.sourcing.as_ref().map_err(|e| Error::Usage(e.clone()))
     }
 
     /// Loads a component by its configured or built-in name.
     pub async fn component(&self, kind: Kind, name: &str) -> Result<Arc<Component>, Error> {
-        let source = self.config.plugins.get(name).map(|p| p.source.as_str());
+        let table = self.config.plugins.get(name);
+        let source = table.map(|p| p.source.as_str());
         let key = match source {
-            Some(source) => source.to_owned(),
+            Some(source) => format!("{name} {source}"),
             None => format!("builtin:{kind}:{name}"),
         };
         // Not held while loading: a run's components are loaded side by side, and
@@ -104,12 +116,19 @@ impl Registry {
         }
         let component = match source.map(|s| s.strip_prefix("builtin:").ok_or(s)) {
             None => self.built_in(kind, name, name, &key).await?,
-            Some(Ok(built_in)) => self.built_in(kind, built_in, name, &key).await?,
+            Some(Ok(built_in)) => {
+                let origin = format!("builtin:{built_in}");
+                self.built_in(kind, built_in, name, &origin).await?
+            }
             Some(Err(path)) => {
-                let bytes = self.ws.read(path, ARTEFACT_MAX)?.ok_or_else(|| {
-                    Error::Usage(format!("plugin `{name}`: there is no file {path}, which [plugins.{name}] source names"))
-                })?;
-                self.host.load(name, path, &bytes).await?
+                let sourcing = self.sourcing()?.clone();
+                let plugin = table.cloned();
+                let own = name.to_owned();
+                let artifact = blocking(move || match plugin {
+                    Some(plugin) => sourcing.load(&own, &plugin),
+                    None => Err(Error::Usage(format!("there is no plugin `{own}`"))),
+                });
+                self.host.load(name, path, &artifact.await?.bytes).await?
             }
         };
         self.loaded.lock().await.insert(key, component.clone());
@@ -140,7 +159,7 @@ impl Registry {
     ) -> Result<Bound, Error> {
         let component = self.component(kind, name).await?;
         let table = self.config.plugins.get(name);
-        let grants = grants(table, own);
+        let grants = grants(kind, table, own, component.manifest())?;
         let limits = table.map_or_else(
             || own_limits(kind),
             |p| Limits {
@@ -296,12 +315,10 @@ impl BoundAgent {
     }
 }
 
-/// What a plugin may do: what its table allows. A built-in one keeps what it
-/// needs for its work, so that a table which only sets its limits takes nothing away.
-fn grants(table: Option<&PluginConfig>, own: Grants) -> Grants {
-    let Some(table) = table else { return own };
+/// What `[plugins.<name>.allow]` allows.
+pub fn allowed(table: &PluginConfig) -> Grants {
     let allow = &table.allow;
-    let mut grants = Grants {
+    Grants {
         changes: allow.changes,
         process: allow.process.clone(),
         read: allow.read.clone(),
@@ -309,12 +326,41 @@ fn grants(table: Option<&PluginConfig>, own: Grants) -> Grants {
         env: allow.env.clone(),
         clock: allow.clock,
         random: allow.random,
-    };
+    }
+}
+
+/// What a plugin may do: what its table allows, and of that what its manifest asks for, if it has
+/// one. A built-in one keeps what it needs for its work, so that a table which only sets its limits
+/// takes nothing away.
+///
+/// # Errors
+/// An agent is left without any directory; having none would mean to have all.
+pub fn grants(
+    kind: Kind,
+    table: Option<&PluginConfig>,
+    own: Grants,
+    manifest: Option<&Manifest>,
+) -> Result<Grants, Error> {
+    let Some(table) = table else { return Ok(own) };
+    let mut grants = allowed(table);
+    if let Some(manifest) = manifest {
+        let nowhere = |g: &Grants| g.read.is_empty() && g.write.is_empty();
+        if kind == Kind::Agent && nowhere(&grants) {
+            grants.write = vec![".".into()];
+        }
+        grants = grants.met(&manifest.capabilities);
+        if kind == Kind::Agent && nowhere(&grants) {
+            return Err(Error::Usage(format!(
+                "the agent plugin from {} has no directory: what its manifest asks for and what ralph.toml allows have none in common",
+                table.source
+            )));
+        }
+    }
     if table.source.starts_with("builtin:") {
         grants.changes |= own.changes;
         grants.process.extend(own.process);
     }
-    grants
+    Ok(grants)
 }
 
 /// What a plugin without a table may use. A driver, a judge and a canonicaliser

@@ -137,6 +137,7 @@ impl Setup {
         git.watch(protected(&config.sandbox));
         let words = Words::of(&project)?;
         let registry = Registry::new(host, &project);
+        registry.sourcing()?;
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
         // Side by side; of several errors, the first in this order is told.
         let (agent, gates, judge, review, canonicaliser) = tokio::join!(

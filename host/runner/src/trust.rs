@@ -13,6 +13,7 @@ use ralph_workspace::sha256_hex;
 use crate::clock;
 use crate::error::Error;
 use crate::project::Project;
+use crate::sourcing::Pins;
 
 /// A project's powers and their hash.
 pub struct Trust {
@@ -27,17 +28,28 @@ pub struct Trust {
 impl Trust {
     /// Looks at a project. Changes nothing.
     pub fn of(project: &Project) -> Result<Trust, Error> {
+        let pins = Pins::of(&project.ws)?;
         let mut digests = Vec::new();
+        let mut pinned_by_lock = Vec::new();
         for (name, plugin) in &project.config.plugins {
-            if !plugin.source.starts_with("builtin:") {
+            if let Some(pinned) = pins.remote(name, plugin)? {
+                if plugin.sha256.is_none() {
+                    pinned_by_lock.push(Power {
+                        what: format!("plugin `{name}` is pinned to"),
+                        detail: pinned.clone(),
+                    });
+                }
+                digests.push((name.clone(), pinned));
+            } else if plugin.builtin().is_none() {
                 let bytes = project
                     .ws
-                    .read(&plugin.source, 64 << 20)?
+                    .read(&plugin.source, plugin.limits.artifact.bytes())?
                     .unwrap_or_default();
                 digests.push((name.clone(), sha256_hex(&bytes)));
             }
         }
-        let powers = ralph_config::powers(&project.config);
+        let mut powers = ralph_config::powers(&project.config);
+        powers.extend(pinned_by_lock);
         let digest = ralph_config::digest(&powers, &project.ws.root().to_string_lossy(), &digests);
         let given = !project.configured || powers.is_empty() || file(&digest)?.exists();
         Ok(Trust {

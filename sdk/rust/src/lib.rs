@@ -49,6 +49,9 @@
 //! uses: a gate that never calls [`process`] has no such import, and the host
 //! never asks for that grant.
 //!
+//! [`manifest!`] says what the plugin is and what it asks for; `ralph plugin inspect`
+//! shows it, and more than that it can't be granted.
+//!
 //! # Testing
 //!
 //! On any target but wasm the functions which ask the host ([`config()`], [`log`],
@@ -62,6 +65,7 @@ mod config;
 mod driver;
 mod gate;
 mod judge;
+mod manifest;
 mod types;
 
 pub mod call;

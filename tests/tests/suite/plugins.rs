@@ -17,7 +17,7 @@ fn ready(builder: Builder, bytes: &[u8]) -> Project {
 }
 
 /// A gate in text whose `check` does this; `(i32.const 16)` is a healthy answer.
-fn gate(body: &str) -> Vec<u8> {
+pub fn gate(body: &str) -> Vec<u8> {
     let text = std::fs::read_to_string(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../host/plugins/tests/wat/gate.wat"

@@ -1,11 +1,12 @@
-//! `ralph plugin list` and `ralph plugin inspect`
+//! `ralph plugin …`
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ralph_plugins::{Component, Grants, Kind, builtins};
-use ralph_runner::registry::Registry;
+use ralph_plugins::{Component, Grants, Kind, Manifest, builtins};
+use ralph_runner::plugins::{self, Done, Verified};
+use ralph_runner::registry::{self, Registry};
 use ralph_runner::{Error, Project};
 use serde_json::{Value, json};
 
@@ -17,7 +18,71 @@ pub async fn plugin(dir: &Path, args: PluginArgs, out: &Out) -> Result<ExitCode,
     match args.command {
         PluginCommand::List => list(&project, out).await,
         PluginCommand::Inspect { name } => inspect(&project, &name, out).await,
+        PluginCommand::Add {
+            source,
+            name,
+            sha256,
+        } => {
+            let host = super::host()?;
+            let (name, sha256) = (name.as_deref(), sha256.as_deref());
+            let done = plugins::add(&project, &host, &source, name, sha256).await?;
+            Ok(told(&[done], out))
+        }
+        PluginCommand::Update { names } => {
+            let done = plugins::lock(&project, &super::host()?, true, &names).await?;
+            Ok(told(&done, out))
+        }
+        PluginCommand::Lock => {
+            let done = plugins::lock(&project, &super::host()?, false, &[]).await?;
+            Ok(told(&done, out))
+        }
+        PluginCommand::Remove { name } => {
+            plugins::remove(&project, &name)?;
+            out.text(format!("{name} is gone"));
+            Ok(out.done(0, &json!({ "removed": name })))
+        }
+        PluginCommand::Verify => Ok(verified(&plugins::verify(&project).await?, out)),
+        PluginCommand::Pull => Ok(verified(&plugins::pull(&project).await?, out)),
+        PluginCommand::Push { what, to } => {
+            let reference = plugins::push(&project, &super::host()?, &what, &to).await?;
+            out.text(format!("pushed {reference}"));
+            Ok(out.done(0, &json!({ "reference": reference })))
+        }
     }
+}
+
+fn told(done: &[Done], out: &Out) -> ExitCode {
+    for plugin in done {
+        let entry = &plugin.entry;
+        let state = if plugin.changed {
+            "pinned"
+        } else {
+            "as it was"
+        };
+        let signed = if plugin.signed { ", signed" } else { "" };
+        out.text(format!("{:<14} {state}{signed}", out.bold(&entry.name)));
+        out.text(format!("  from     {}", entry.resolved));
+        if !entry.sha256.is_empty() {
+            out.text(format!("  sha256   {}", entry.sha256));
+        }
+    }
+    if done.is_empty() {
+        out.text("there is no plugin that isn't built in");
+    }
+    out.done(0, &json!({ "plugins": done }))
+}
+
+fn verified(plugins: &[Verified], out: &Out) -> ExitCode {
+    for plugin in plugins {
+        let state = match (&plugin.error, plugin.signed) {
+            (Some(error), _) => error.clone(),
+            (None, true) => "as it is pinned, signed".to_owned(),
+            (None, false) => "as it is pinned".to_owned(),
+        };
+        out.text(format!("{:<14} {state}", out.bold(&plugin.name)));
+    }
+    let bad = plugins.iter().any(|plugin| plugin.error.is_some());
+    out.done(u8::from(bad), &json!({ "plugins": plugins }))
 }
 
 async fn list(project: &Project, out: &Out) -> Result<ExitCode, Error> {
@@ -85,23 +150,37 @@ async fn inspect(project: &Project, name: &str, out: &Out) -> Result<ExitCode, E
             "there is no plugin `{name}`: not in [plugins], not built in, and no .wasm file"
         )));
     }
-    let grants = configured.map(|p| Grants {
-        changes: p.allow.changes,
-        process: p.allow.process.clone(),
-        read: p.allow.read.clone(),
-        write: p.allow.write.clone(),
-        env: p.allow.env.clone(),
-        clock: p.allow.clock,
-        random: p.allow.random,
-    });
+    let mut described = Vec::new();
     for component in &found {
-        show(component, grants.as_ref(), out);
+        let manifest = manifest(component)?;
+        let own = Grants::default();
+        let grants = match configured {
+            Some(_) => Some(registry::grants(
+                component.kind(),
+                configured,
+                own,
+                manifest.as_ref(),
+            )?),
+            None => None,
+        };
+        show(component, manifest.as_ref(), grants.as_ref(), out);
+        described.push(describe(component, manifest.as_ref(), grants.as_ref()));
     }
-    let described: Vec<_> = found.iter().map(|c| describe(c, grants.as_ref())).collect();
     Ok(out.done(0, &json!({ "plugins": described })))
 }
 
-fn show(c: &Arc<Component>, grants: Option<&Grants>, out: &Out) {
+/// What a component says of itself; a built-in one has it in its bytes.
+fn manifest(c: &Component) -> Result<Option<Manifest>, Error> {
+    if let Some(manifest) = c.manifest() {
+        return Ok(Some(manifest.clone()));
+    }
+    let built_in = builtins().iter().find(|b| b.digest() == c.digest());
+    let found = built_in.map(|b| Manifest::find(b.bytes())).transpose();
+    let wrong = |why: String| Error::Usage(format!("the manifest of {}: {why}", c.origin()));
+    Ok(found.map_err(wrong)?.flatten())
+}
+
+fn show(c: &Arc<Component>, manifest: Option<&Manifest>, grants: Option<&Grants>, out: &Out) {
     out.text(format!("{}  {}", out.bold(c.name()), c.kind()));
     out.text(format!("  source   {}", c.origin()));
     out.text(format!("  sha256   {}", c.digest()));
@@ -110,36 +189,62 @@ fn show(c: &Arc<Component>, grants: Option<&Grants>, out: &Out) {
     for import in c.imports() {
         out.text(format!("    {import}"));
     }
+    match manifest {
+        None => out.text("  manifest none; it gets what ralph.toml allows"),
+        Some(m) => {
+            let license = m.license.as_deref().unwrap_or("no license");
+            out.text(format!("  manifest {} {}, {license}", m.name, m.version));
+            out.text(format!("  contract ralph:plugin {}", m.contract));
+            out.text("  asks to");
+            for line in asked(&m.capabilities) {
+                out.text(format!("    {line}"));
+            }
+        }
+    }
     out.text("  may");
     for line in words(c, grants) {
         out.text(format!("    {line}"));
     }
 }
 
-fn describe(c: &Component, grants: Option<&Grants>) -> Value {
+fn describe(c: &Component, manifest: Option<&Manifest>, grants: Option<&Grants>) -> Value {
     json!({
         "name": c.name(), "kind": c.kind().to_string(), "source": c.origin(), "sha256": c.digest(),
-        "bytes": c.size(), "imports": c.imports(), "may": words(c, grants),
+        "bytes": c.size(), "imports": c.imports(), "manifest": manifest, "granted": grants, "may": words(c, grants),
     })
 }
 
 /// What a component may do, in words.
 fn words(c: &Component, grants: Option<&Grants>) -> Vec<String> {
     let mut may = vec!["compute, write to ralph's log, read its own configuration".to_owned()];
-    if c.kind() == Kind::Agent {
+    let nowhere = |g: &Grants| g.read.is_empty() && g.write.is_empty();
+    if c.kind() == Kind::Agent && grants.is_none_or(nowhere) {
         may.push("read and change everything below the project's root".into());
     }
-    let Some(g) = grants else {
-        if c.kind() == Kind::Gate {
-            let what = if c.name() == "command" {
-                "have ralph run the one program that its gate names"
-            } else {
-                "see what an iteration changed"
-            };
-            may.push(what.into());
+    match grants {
+        Some(grants) => may.extend(powers(grants)),
+        None if c.kind() == Kind::Gate && c.name() == "command" => {
+            may.push("have ralph run the one program that its gate names".into());
         }
-        return may;
-    };
+        None if c.kind() == Kind::Gate && c.origin().starts_with("builtin:") => {
+            may.push("see what an iteration changed".into());
+        }
+        None => {}
+    }
+    may
+}
+
+fn asked(g: &Grants) -> Vec<String> {
+    let words = powers(g);
+    if words.is_empty() {
+        vec!["do nothing but compute".into()]
+    } else {
+        words
+    }
+}
+
+fn powers(g: &Grants) -> Vec<String> {
+    let mut may = Vec::new();
     if g.changes {
         may.push("see what an iteration changed".into());
     }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use ralph_engine::fact::EndReason;
 use ralph_runner::notify::{self, Message};
+use ralph_runner::sourcing::Policy;
 use ralph_runner::supervise::Supervised;
 use ralph_runner::{Control, Error, Project, Trust, status};
 use serde_json::json;
@@ -19,6 +20,9 @@ pub async fn supervise(dir: &Path, args: SuperviseArgs, out: &Out) -> Result<Exi
     let program = std::env::current_exe()
         .map_err(|e| Error::Usage(format!("ralph can't tell where it is itself: {e}")))?;
     let mut words: Vec<OsString> = vec!["-C".into(), project.ws.root().into(), "run".into()];
+    let policy = Policy::now();
+    words.extend(policy.locked.then(|| "--locked".into()));
+    words.extend(policy.offline.then(|| "--offline".into()));
     words.extend(args.run);
     let reason = || status::last_end(&project).ok().flatten();
     let (control, stopping) = Control::new();

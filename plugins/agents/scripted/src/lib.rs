@@ -100,6 +100,7 @@ impl Agent for Scripted {
 }
 
 ralph_plugin::agent!(Scripted);
+ralph_plugin::manifest!(kinds: ["agent"], capabilities: { "read": ["."], "write": ["."] });
 
 fn perform(step: &Step, root: &Path, prompt: &str) -> Outcome {
     for line in step.say.lines() {

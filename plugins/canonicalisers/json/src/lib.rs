@@ -24,6 +24,7 @@ impl Canonicaliser for Json {
 }
 
 ralph_plugin::canonicaliser!(Json);
+ralph_plugin::manifest!(kinds: ["canonicaliser"]);
 
 /// The canonical form of `content`.
 ///

@@ -22,6 +22,7 @@ impl Canonicaliser for Text {
 }
 
 ralph_plugin::canonicaliser!(Text);
+ralph_plugin::manifest!(kinds: ["canonicaliser"]);
 
 /// The canonical form of `content`.
 ///

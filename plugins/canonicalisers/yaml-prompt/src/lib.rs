@@ -46,6 +46,7 @@ impl Canonicaliser for YamlPrompt {
 }
 
 ralph_plugin::canonicaliser!(YamlPrompt);
+ralph_plugin::manifest!(kinds: ["canonicaliser"]);
 
 /// The canonical form of `content`.
 ///

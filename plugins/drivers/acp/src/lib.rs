@@ -91,6 +91,7 @@ impl AgentDriver for Acp {
 }
 
 ralph_plugin::agent_driver!(Acp);
+ralph_plugin::manifest!(kinds: ["agent-driver"]);
 
 #[cfg(test)]
 mod tests;

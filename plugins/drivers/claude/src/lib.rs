@@ -109,6 +109,7 @@ impl AgentDriver for Claude {
 }
 
 ralph_plugin::agent_driver!(Claude);
+ralph_plugin::manifest!(kinds: ["agent-driver"]);
 ralph_plugin::agent_check!(Claude);
 
 #[cfg(test)]

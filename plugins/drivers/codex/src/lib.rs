@@ -80,6 +80,7 @@ impl AgentDriver for Codex {
 }
 
 ralph_plugin::agent_driver!(Codex);
+ralph_plugin::manifest!(kinds: ["agent-driver"]);
 ralph_plugin::agent_check!(Codex);
 
 #[cfg(test)]

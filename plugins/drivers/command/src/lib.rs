@@ -54,6 +54,7 @@ impl AgentDriver for Command {
 }
 
 ralph_plugin::agent_driver!(Command);
+ralph_plugin::manifest!(kinds: ["agent-driver"]);
 
 #[cfg(test)]
 mod tests;

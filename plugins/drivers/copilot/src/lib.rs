@@ -105,6 +105,7 @@ impl AgentDriver for Copilot {
 }
 
 ralph_plugin::agent_driver!(Copilot);
+ralph_plugin::manifest!(kinds: ["agent-driver"]);
 ralph_plugin::agent_check!(Copilot);
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ impl Gate for CommandGate {
 }
 
 ralph_plugin::gate!(CommandGate);
+ralph_plugin::manifest!(kinds: ["gate"], capabilities: { "process": ["*"] });
 
 fn rule(config: &Config, output: &Output) -> Verdict {
     let (rule, how) = match output.code {

@@ -44,6 +44,7 @@ impl Gate for DiffScope {
 }
 
 ralph_plugin::gate!(DiffScope);
+ralph_plugin::manifest!(kinds: ["gate"], capabilities: { "changes": true });
 
 struct Scope {
     allow: PathGlobs,

@@ -47,6 +47,7 @@ impl Gate for NoSecrets {
 }
 
 ralph_plugin::gate!(NoSecrets);
+ralph_plugin::manifest!(kinds: ["gate"], capabilities: { "changes": true });
 
 /// Rules on one diff.
 ///

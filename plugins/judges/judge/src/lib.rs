@@ -57,6 +57,7 @@ impl Judge for TaskJudge {
 }
 
 ralph_plugin::judge!(TaskJudge);
+ralph_plugin::manifest!(kinds: ["judge"]);
 
 #[cfg(test)]
 mod tests {

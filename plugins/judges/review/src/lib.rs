@@ -62,6 +62,7 @@ impl Judge for Reviewer {
 }
 
 ralph_plugin::judge!(Reviewer);
+ralph_plugin::manifest!(kinds: ["judge"]);
 
 #[cfg(test)]
 mod tests {
