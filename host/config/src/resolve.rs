@@ -32,6 +32,7 @@ impl Config {
                 source: format!("builtin:{name}"),
                 allow: Allow::default(),
                 limits: Limits::default(),
+                on_failure: Default::default(),
                 config: Table::new(),
             }),
         }
