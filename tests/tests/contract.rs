@@ -1,14 +1,17 @@
 //! The contract in `wit/` against what was released: a component built for a
 //! released version must go on working with every later one.
 //!
-//! Released files in `wit/released/<version>/` are never edited. What may
-//! change in `wit/`: new interfaces, new worlds, new functions in interfaces
-//! which the host provides, new imports in a world. Anything else fails here.
+//! Released files in `wit/released/<version>/` are never edited, and `wit/` itself is
+//! the newest of them; a change there begins a version. The host serves the versions
+//! with one set of types, so between them there may be new interfaces, new worlds,
+//! new functions in interfaces which the host provides, new imports in a world.
+//! Anything else fails here: then the host needs a form of its own for the older one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use wit_parser::{
     FunctionKind, Handle, InterfaceId, Resolve, Type, TypeDefKind, TypeId, WorldItem,
 };
@@ -219,6 +222,66 @@ fn breaks(then: &Contract, now: &Contract) -> Vec<String> {
         }
     }
     out
+}
+
+/// SHA-256 over the files of each released version: names, lengths and bytes.
+const RELEASED: [(&str, &str); 2] = [
+    (
+        "0.1.0",
+        "029e51b65bd2b2c0dda0bc235b72512789df7580df27270c930ca6c0cb334fe7",
+    ),
+    (
+        "0.2.0",
+        "8f3ceadd79d2d63b49ead306f8dc3b3a8af876b289faec2cf457bc95f74bc193",
+    ),
+];
+
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    entries
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(&path).unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn what_was_released_is_never_edited() {
+    let mut versions: Vec<String> = std::fs::read_dir(wit().join("released"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    versions.sort();
+    assert_eq!(versions, RELEASED.map(|(version, _)| version));
+    for (version, digest) in RELEASED {
+        let mut hash = Sha256::new();
+        for (name, bytes) in files(&wit().join("released").join(version)) {
+            hash.update(name.as_bytes());
+            hash.update([0]);
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        }
+        assert_eq!(
+            format!("{:x}", hash.finalize()),
+            digest,
+            "wit/released/{version} was edited"
+        );
+    }
+}
+
+#[test]
+fn the_contract_is_the_newest_released_one_and_served_with_the_one_before() {
+    let [.., previous, newest] = RELEASED;
+    let released = wit().join("released").join(newest.0);
+    assert!(
+        files(&wit()) == files(&released),
+        "wit/ is not wit/released/{}: a change begins a new version",
+        newest.0
+    );
+    assert_eq!(ralph_plugins::CONTRACT_VERSION, newest.0);
+    assert_eq!(ralph_plugins::SERVED, [newest.0, previous.0]);
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Fetcher {
         }
     }
 
-    /// Gets an artefact. Without a digest, in `sha256` or in an OCI reference, its source is
+    /// Gets an artifact. Without a digest, in `sha256` or in an OCI reference, its source is
     /// asked what it stands for now.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Fetcher {
         }
     }
 
-    /// Puts an artefact of this machine into a registry; its reference, with the manifest's digest.
+    /// Puts an artifact of this machine into a registry; its reference, with the manifest's digest.
     ///
     /// # Errors
     /// The registry doesn't take it, or isn't there.

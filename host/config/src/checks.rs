@@ -1,7 +1,5 @@
 //! What the schema cannot say: names that must exist, paths that must stay inside, and the like.
 
-use std::collections::HashMap;
-
 use crate::builtins;
 use crate::error::ConfigError;
 use crate::origins::Origins;
@@ -76,19 +74,20 @@ impl Checks<'_> {
             self.name(&["agents", name], name);
             self.agent(name, agent);
         }
-        let mut names = HashMap::new();
-        for (i, gate) in config.gates.iter().enumerate() {
-            self.gate(&i.to_string(), gate);
-            if names.insert(gate.name.as_str(), i).is_some() {
-                let message = format!("two gates are called {}", show::name(&gate.name));
-                self.error(&["gates", &i.to_string(), "name"], message, None);
-            }
-        }
+        self.gates();
         self.judge("judge", &config.judge);
         self.judge("review", &config.review);
         for (name, plugin) in &config.plugins {
             self.name(&["plugins", name], name);
             self.plugin(name, plugin);
+        }
+        for (table, kind, names) in [
+            ("tools", "tool", &config.tools.plugins),
+            ("notify", "notifier", &config.notify.plugins),
+        ] {
+            for (i, name) in names.iter().enumerate() {
+                self.own_plugin(&[table, "plugins", &i.to_string()], kind, name);
+            }
         }
         self.git();
         self.sandbox();
@@ -157,16 +156,20 @@ impl Checks<'_> {
         self.confine(&["agents", name, "confine"], &agent.confine);
     }
 
-    fn gate(&mut self, index: &str, gate: &Gate) {
-        let name = &gate.name;
+    pub(crate) fn gate_name(&mut self, at: &[&str], what: &str, name: &str) {
         if name.trim() != name || name.is_empty() || name.len() > NAME_MAX || !show::is_plain(name)
         {
             let message = format!(
-                "a gate's name is 1 to {NAME_MAX} visible characters without blanks around them, not {}",
+                "a {what}'s name is 1 to {NAME_MAX} visible characters without blanks around them, not {}",
                 show::name(name)
             );
-            self.error(&["gates", index, "name"], message, None);
+            self.error(at, message, None);
         }
+    }
+
+    pub(crate) fn gate(&mut self, index: &str, gate: &Gate) {
+        let name = &gate.name;
+        self.gate_name(&["gates", index, "name"], "gate", name);
         match (&gate.plugin, gate.run.is_empty()) {
             (None, true) => {
                 let hint =
@@ -268,11 +271,23 @@ impl Checks<'_> {
             }
         }
         self.env(&["plugins", name, "allow", "env"], &plugin.allow.env, false);
-        self.positive(&["plugins", name, "limits", "time"], plugin.limits.time);
+        let limits = &plugin.limits;
+        let spans = [
+            ("time", Some(limits.time)),
+            ("start", Some(limits.start)),
+            ("wait", limits.wait),
+            ("compile", Some(limits.compile)),
+        ];
+        for (key, span) in spans {
+            if let Some(span) = span {
+                self.positive(&["plugins", name, "limits", key], span);
+            }
+        }
         for (key, size) in [
-            ("memory", plugin.limits.memory),
-            ("output", plugin.limits.output),
-            ("artifact", plugin.limits.artifact),
+            ("memory", limits.memory),
+            ("output", limits.output),
+            ("crossing", limits.crossing),
+            ("artifact", limits.artifact),
         ] {
             if size.bytes() == 0 {
                 self.error(
@@ -311,6 +326,18 @@ impl Checks<'_> {
             .chain(builtins::AGENTS)
             .collect();
         self.known(at, "agent", name, known);
+    }
+
+    /// There are no built-in ones of its kind.
+    pub(crate) fn own_plugin(&mut self, at: &[&str], kind: &str, name: &str) {
+        let known: Vec<&str> = self.config.plugins.keys().map(String::as_str).collect();
+        if known.is_empty() {
+            let message = format!("there is no plugin {}", show::name(name));
+            let hint = format!("[plugins.NAME] makes a {kind} of a component");
+            self.error(at, message, Some(hint));
+        } else {
+            self.known(at, &format!("plugin for a {kind}"), name, known);
+        }
     }
 
     fn known(&mut self, at: &[&str], what: &str, name: &str, mut known: Vec<&str>) {

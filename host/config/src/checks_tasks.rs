@@ -2,6 +2,7 @@
 
 use crate::checks::Checks;
 use crate::show;
+use crate::types::TaskSource;
 
 /// GitHub's own limit for a label, in characters.
 const LABEL_MAX: usize = 50;
@@ -21,6 +22,9 @@ impl Checks<'_> {
             if !is_label(label) {
                 self.label(&["tasks", "exclude_labels", &i.to_string()], label);
             }
+        }
+        if tasks.source == TaskSource::Plugin {
+            self.own_plugin(&["tasks", "plugin"], "tracker", &tasks.plugin);
         }
         if tasks.timeout.get().is_zero() {
             let message = "`timeout` should be more than nothing";

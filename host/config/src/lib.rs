@@ -16,6 +16,7 @@
 
 pub mod builtins;
 mod checks;
+mod checks_gates;
 mod checks_git;
 mod checks_loop;
 mod checks_prompt;
@@ -42,6 +43,8 @@ mod source;
 pub mod templates;
 mod tree;
 pub mod types;
+mod types_gates;
+mod types_limits;
 mod types_sandbox;
 mod types_tasks;
 pub mod units;

@@ -66,6 +66,11 @@ pub fn powers(config: &Config) -> Vec<Power> {
     if let Some(url) = &config.notify.webhook {
         list.add("the end of a run is told to".into(), show::word(url));
     }
+    list.words("tools are offered by plugins".into(), &config.tools.plugins);
+    list.words(
+        "the end of a run is told by plugins".into(),
+        &config.notify.plugins,
+    );
     for (name, plugin) in &config.plugins {
         let shown = show::name(name);
         if plugin.builtin().is_none() {
@@ -160,6 +165,10 @@ impl List {
         let words = match tasks.source {
             TaskSource::File => return,
             TaskSource::Beads => vec!["bd".to_owned()],
+            TaskSource::Plugin => {
+                let name = show::word(&tasks.plugin);
+                return self.add("tasks are kept by plugin".into(), name);
+            }
             TaskSource::Github => {
                 let mut words = vec!["gh".to_owned(), "issue".to_owned()];
                 for (option, value) in [("--repo", &tasks.repo), ("--label", &tasks.label)] {

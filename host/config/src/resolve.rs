@@ -35,6 +35,7 @@ impl Config {
                 require_signature: false,
                 allow: Allow::default(),
                 limits: Limits::default(),
+                on_failure: Default::default(),
                 config: Table::new(),
             }),
         }

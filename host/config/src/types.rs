@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::prompting::{Claims, Mode, Prompt};
+pub use crate::types_gates::{GateGroup, OnFailure, Severity, When};
+pub use crate::types_limits::Limits;
 pub use crate::types_sandbox::{Confine, Layer, OsSandbox, Profile, Rlimits};
 pub use crate::types_tasks::{TaskSource, Tasks};
 use crate::units::{Size, Span};
@@ -29,12 +31,16 @@ pub struct Config {
     pub agents: BTreeMap<String, Agent>,
     /// What the host checks, in this order in reports. All run side by side.
     pub gates: Vec<Gate>,
+    /// Gates of which not each has to pass.
+    pub gate_groups: Vec<GateGroup>,
     /// Another mind rules whether the task was met.
     pub judge: Judge,
     /// Another mind reviews the change.
     pub review: Judge,
     /// Components by name; the built-in ones are there without a table.
     pub plugins: BTreeMap<String, Plugin>,
+    /// Tools of components, for other programs.
+    pub tools: Tools,
     /// What the operating system lets native agents and gates' programs do.
     pub sandbox: OsSandbox,
     /// What becomes of accepted work.
@@ -252,6 +258,12 @@ pub struct Gate {
     /// A gate component from `[plugins]` or a built-in one: `command`, `diff-scope`, `no-secrets`.
     #[serde(default)]
     pub plugin: Option<String>,
+    /// What its failure does.
+    #[serde(default)]
+    pub severity: Severity,
+    /// Which changes it is about.
+    #[serde(default)]
+    pub when: When,
     /// Programs it starts may take this long.
     #[serde(default = "Gate::default_timeout")]
     pub timeout: Span,
@@ -332,10 +344,22 @@ pub struct Plugin {
     /// What it may use.
     #[serde(default)]
     pub limits: Limits,
+    /// For a gate: what becomes of the work when the component fails (a crash, a limit, a refusal)
+    /// instead of ruling.
+    #[serde(default)]
+    pub on_failure: OnFailure,
     /// Handed to it; a gate's or agent's own `config` is laid over this.
     #[serde(default)]
     #[schemars(with = "Table")]
     pub config: Table,
+}
+
+/// `[tools]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// Components that offer tools, names from `[plugins]`: `ralph listen` shows them as `<plugin>.<tool>`.
+    pub plugins: Vec<String>,
 }
 
 /// `[plugins.<name>.allow]`
@@ -356,31 +380,6 @@ pub struct Allow {
     pub clock: bool,
     /// Real randomness instead of a sequence that the iteration's id fixes.
     pub random: bool,
-}
-
-/// `[plugins.<name>.limits]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Computing time of one call, waiting for the host left out.
-    pub time: Span,
-    /// All linear memories together.
-    pub memory: Size,
-    /// Everything one call gives back.
-    pub output: Size,
-    /// The component's file.
-    pub artifact: Size,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            time: Span::from_secs(5),
-            memory: Size::from_mib(128),
-            output: Size::from_mib(1),
-            artifact: Size::from_mib(64),
-        }
-    }
 }
 
 /// `[git]`
@@ -452,6 +451,8 @@ pub struct Notify {
     pub command: Vec<String>,
     /// An address that gets the same JSON by POST.
     pub webhook: Option<String>,
+    /// Notifier components, names from `[plugins]`.
+    pub plugins: Vec<String>,
 }
 
 /// When a run is started again.

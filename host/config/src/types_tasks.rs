@@ -15,6 +15,8 @@ pub enum TaskSource {
     Github,
     /// Issues of Beads, through the program `bd`.
     Beads,
+    /// A tracker component, see `plugin`.
+    Plugin,
 }
 
 /// `[tasks]`
@@ -32,7 +34,9 @@ pub struct Tasks {
     /// github: so many open issues, and so many closed ones, are read; the newest.
     #[schemars(range(min = 1, max = 1000))]
     pub limit: u32,
-    /// One call of `gh` or `bd` may take this long.
+    /// plugin: the tracker, a name from `[plugins]`.
+    pub plugin: String,
+    /// One call of `gh`, `bd` or the tracker may take this long.
     pub timeout: Span,
 }
 
@@ -44,6 +48,7 @@ impl Default for Tasks {
             label: String::new(),
             exclude_labels: Vec::new(),
             limit: 500,
+            plugin: String::new(),
             timeout: Span::from_secs(60),
         }
     }

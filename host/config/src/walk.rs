@@ -301,7 +301,9 @@ pub(crate) fn place(path: &[String]) -> String {
     let number = |s: &String| s.bytes().all(|b| b.is_ascii_digit());
     match path {
         [] => "at the top level".to_owned(),
-        [list, index] if number(index) && list == "gates" => "in [[gates]]".to_owned(),
+        [list, index] if number(index) && (list == "gates" || list == "gate_groups") => {
+            format!("in [[{list}]]")
+        }
         _ => {
             let steps: Vec<String> = path
                 .iter()
@@ -353,6 +355,7 @@ fn elsewhere(schema: &Json, key: &str) -> Option<String> {
         ("[files]", "Files"),
         ("[agents.NAME]", "Agent"),
         ("[[gates]]", "Gate"),
+        ("[[gate_groups]]", "GateGroup"),
         ("[judge]", "Judge"),
         ("[plugins.NAME]", "Plugin"),
         ("[plugins.NAME.allow]", "Allow"),

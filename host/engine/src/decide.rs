@@ -1,11 +1,12 @@
 //! Is the work accepted? The host's rule, in one place: a task is accepted when
-//! it is claimed, something changed, and every gate, the judge and the review agree.
+//! it is claimed, something changed, and the gates, the judge and the review agree.
 
 use crate::claim;
 use crate::fact::{IterationResult, Rules};
+use crate::gates::{self, Weighed};
 use crate::state::{Current, Note};
 use crate::text;
-use crate::types::{AgentOutcome, Role, Status, TaskState, Verdict};
+use crate::types::{AgentOutcome, GateResult, Role, Status, TaskState, Verdict};
 
 /// What is known of an iteration's fate at this point.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,29 +129,27 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
         };
         return rejected(reason.into(), vec![note("ralph", reason)], seen);
     }
-    let failed: Vec<_> = c.gates.iter().filter(|g| !g.verdict.passed()).collect();
+    let weighed = gates::weigh(&rules.groups, &c.gates);
+    let warned = |notes: Vec<Note>| with_warnings(notes, &weighed);
     let missing: Vec<_> = rules
         .gates
         .iter()
         .filter(|name| !c.gates.iter().any(|g| g.name == **name))
         .cloned()
         .collect();
-    let enough = rules.fail_fast && !failed.is_empty();
+    let enough = rules.fail_fast && weighed.refuses();
     if !missing.is_empty() && !enough {
         return Standing::Open(Need::Gates(missing));
     }
-    if !failed.is_empty() {
-        let names: Vec<_> = failed.iter().map(|g| g.name.as_str()).collect();
-        let notes = failed
-            .iter()
+    if weighed.refuses() {
+        let notes = (weighed.against.iter())
             .map(|g| verdict_note(&format!("gate {}", g.name), &g.verdict))
             .collect();
-        let word = if names.len() == 1 { "gate" } else { "gates" };
-        return rejected(format!("{word} failed: {}", names.join(", ")), notes, seen);
+        return rejected(weighed.reason(), warned(notes), seen);
     }
     if !claimed {
         let reason = "all gates passed, but the agent did not claim the task done";
-        return rejected(reason.into(), vec![note("ralph", reason)], seen);
+        return rejected(reason.into(), warned(vec![note("ralph", reason)]), seen);
     }
     for (role, asked, name) in [
         (Role::Judge, rules.judge, "judge"),
@@ -164,17 +163,33 @@ pub fn standing(c: &Current, rules: &Rules) -> Standing {
             Some(v) if v.status == Status::Fail => {
                 return rejected(
                     format!("{name}: {}", text::one_line(&v.summary, 300)),
-                    vec![verdict_note(name, v)],
+                    warned(vec![verdict_note(name, v)]),
                     seen,
                 );
             }
             Some(_) => {}
         }
     }
-    settled(
-        IterationResult::Accepted,
-        "claimed, and every check agreed".into(),
-    )
+    let mut reason = "claimed, and every check agreed".to_owned();
+    if !weighed.warnings.is_empty() {
+        let names: Vec<_> = weighed.warnings.iter().map(|g| g.name.as_str()).collect();
+        reason.push_str(&format!("; warnings of {}", names.join(", ")));
+    }
+    Standing::Settled(Ruling {
+        result: IterationResult::Accepted,
+        reason,
+        notes: warned(Vec::new()),
+        needs_input: false,
+    })
+}
+
+fn with_warnings(mut notes: Vec<Note>, weighed: &Weighed<'_>) -> Vec<Note> {
+    let from = |g: &&GateResult| {
+        let from = format!("gate {} (a warning, it refuses nothing)", g.name);
+        verdict_note(&from, &g.verdict)
+    };
+    notes.extend(weighed.warnings.iter().map(from));
+    notes
 }
 
 /// Is the task blocked by this iteration?

@@ -368,6 +368,7 @@ impl State {
         match result {
             IterationResult::Accepted => {
                 self.tasks.remove(&c.task.id);
+                self.warned = ruling.notes;
                 self.base = None;
                 self.no_progress = 0;
                 self.attempted(None);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gates::Groups;
 use crate::pace::{Budget, Limits, Waiting};
 use crate::state::TaskRecord;
 use crate::tasks::Ids;
@@ -43,6 +44,9 @@ pub struct Rules {
     pub no_progress_limit: u32,
     /// Names of the gates.
     pub gates: Vec<String>,
+    /// Gates of which not each has to pass.
+    #[serde(default, skip_serializing_if = "Groups::is_empty")]
+    pub groups: Groups,
     /// Start no further gate once one failed.
     pub fail_fast: bool,
     /// Is there a judge?

@@ -1,7 +1,8 @@
 //! What the agent is told. Pure: the same input gives the same bytes.
 
 use crate::claim::Tokens;
-use crate::state::TaskRecord;
+use crate::gates::Groups;
+use crate::state::{Note, TaskRecord};
 use crate::text;
 use crate::types::Task;
 
@@ -16,8 +17,14 @@ pub struct Input<'a> {
     pub attempt: (u32, u32),
     /// What earlier attempts left behind.
     pub record: Option<&'a TaskRecord>,
+    /// What gates warned of in the work that was accepted last.
+    pub warned: &'a [Note],
     /// Names of the gates, so that the agent may run what it can itself.
     pub gates: &'a [String],
+    /// Those of them that only warn.
+    pub warning: &'a [String],
+    /// Groups of gates.
+    pub groups: &'a Groups,
     /// Who works.
     pub agent: &'a str,
     /// Notes for agents: path and text.
@@ -103,7 +110,7 @@ pub(crate) fn parts(input: &Input<'_>) -> [(&'static str, String); 9] {
         ),
         ("task", task(input.task)),
         ("checks", checks(input)),
-        ("earlier", earlier(input).unwrap_or_default()),
+        ("earlier", before(input)),
         ("feedback", section("A person says", feedback)),
         ("agents", section(&notes_title, notes)),
         ("specs", section("Specifications", specs(input))),
@@ -172,12 +179,41 @@ fn checks(input: &Input<'_>) -> String {
         input.attempt.0, input.attempt.1
     );
     for gate in input.gates {
-        out.push_str(&format!("\n- gate `{gate}`"));
+        let only = match input.warning.contains(gate) {
+            true => ", which only warns",
+            false => "",
+        };
+        out.push_str(&format!("\n- gate `{gate}`{only}"));
+    }
+    for group in input.groups.iter() {
+        out.push_str(&format!(
+            "\n- of these gates not each has to agree, but together (`{}`): {}",
+            group.name, group.expr
+        ));
     }
     if input.gates.is_empty() {
         out.push_str("\n- no gates are configured; the diff is still read");
     }
     out
+}
+
+fn before(input: &Input<'_>) -> String {
+    let parts = [earlier(input), warned(input)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+fn warned(input: &Input<'_>) -> Option<String> {
+    let mut out = String::from(
+        "## What the work before this was warned of\n\nIt was accepted nevertheless. Mend it where your task touches it.",
+    );
+    for note in input.warned {
+        out.push_str(&said(note));
+    }
+    (!input.warned.is_empty()).then_some(out)
+}
+
+fn said(note: &Note) -> String {
+    format!("\n\n### {} said\n\n{}", note.from, fenced(&note.text))
 }
 
 fn earlier(input: &Input<'_>) -> Option<String> {
@@ -191,11 +227,7 @@ fn earlier(input: &Input<'_>) -> Option<String> {
         out.push_str(&format!("\n- {line}"));
     }
     for note in &record.notes {
-        out.push_str(&format!(
-            "\n\n### {} said\n\n{}",
-            note.from,
-            fenced(&note.text)
-        ));
+        out.push_str(&said(note));
     }
     Some(out)
 }
@@ -230,7 +262,6 @@ pub fn newest_lines(all: &str, max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::Note;
 
     #[test]
     fn the_gates_words_reach_the_next_prompt() {
@@ -252,7 +283,10 @@ mod tests {
             task: &task,
             attempt: (2, 3),
             record: Some(&record),
+            warned: &[],
             gates: &[],
+            warning: &[],
+            groups: &Groups::default(),
             agent: "claude",
             agents: None,
             specs: &[],

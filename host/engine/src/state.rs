@@ -20,6 +20,9 @@ pub struct State {
     pub iterations: u32,
     /// What earlier attempts at tasks left behind, by task id.
     pub tasks: BTreeMap<String, TaskRecord>,
+    /// What gates warned of in the work that was accepted last, for the prompts after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warned: Vec<Note>,
     /// Iterations in a row that brought nothing.
     pub no_progress: u32,
     /// Tokens and money over the life of the project.

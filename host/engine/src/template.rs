@@ -8,6 +8,7 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use serde_json::json;
 
 use crate::claim::Tokens;
+use crate::gates::Groups;
 use crate::prompt::{self, Budget, Input};
 use crate::types::Task;
 
@@ -122,6 +123,9 @@ impl Template {
             attempt: (1, 1),
             record: None,
             gates: &[],
+            warning: &[],
+            groups: &Groups::default(),
+            warned: &[],
             agent: "agent",
             agents: None,
             specs: &[],
@@ -241,6 +245,9 @@ mod tests {
             attempt: (2, 3),
             record: Some(&record),
             gates: &["tests".into()],
+            warning: &[],
+            groups: &Groups::default(),
+            warned: &[],
             agent: "claude",
             agents: None,
             specs: &[],

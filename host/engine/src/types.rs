@@ -154,11 +154,32 @@ impl Verdict {
     }
 }
 
+/// What a gate's failure does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// It refuses the work.
+    #[default]
+    Block,
+    /// It is told, and refuses nothing.
+    Warn,
+}
+
+impl Severity {
+    /// Is it the usual one?
+    pub fn blocks(&self) -> bool {
+        *self == Severity::Block
+    }
+}
+
 /// What a gate said, under its configured name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GateResult {
     /// `[[gates]] name`.
     pub name: String,
+    /// What its failure does.
+    #[serde(default, skip_serializing_if = "Severity::blocks")]
+    pub severity: Severity,
     /// What it ruled. A gate that could not rule is a `Fail` with the error as its summary.
     pub verdict: Verdict,
 }

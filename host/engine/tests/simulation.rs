@@ -4,8 +4,11 @@
 use std::collections::BTreeMap;
 
 use ralph_engine::fact::{Claim, EndReason, IterationResult, Phase, Rules};
+use ralph_engine::gates::{Groups, Known};
 use ralph_engine::pace::{Budget, Limits};
-use ralph_engine::types::{AgentOutcome, GateResult, Status, Task, TaskState, Usage, Verdict};
+use ralph_engine::types::{
+    AgentOutcome, GateResult, Severity, Status, Task, TaskState, Usage, Verdict,
+};
 use ralph_engine::{Effect, Fact, State};
 
 /// A deterministic source of choices.
@@ -47,6 +50,7 @@ fn rules() -> Rules {
         max_attempts: 3,
         no_progress_limit: 5,
         gates: vec!["a".into(), "b".into()],
+        groups: Groups::default(),
         fail_fast: false,
         judge: true,
         review: true,
@@ -77,7 +81,17 @@ fn some_rules(dice: &mut Dice) -> Rules {
         wait: maybe(0, 1).is_none(),
         max_wait: maybe(10, 90_000).unwrap_or(90_000),
     };
+    // Alone, one of two, or one by itself and within a group.
+    let groups = match maybe(0, 2) {
+        None => vec![],
+        Some(0) => vec![("any", "a || b")],
+        Some(_) => vec![("one", "b"), ("both", "a && (one || b)")],
+    };
+    let known = ["a", "b"].map(|name| Known { name, warns: false });
+    let groups = Groups::new(&known, &groups).unwrap();
     Rules {
+        groups,
+        fail_fast: maybe(0, 1).is_some(),
         mark_last: maybe(0, 1).is_some(),
         budget,
         limits,
@@ -340,6 +354,10 @@ impl World {
                     facts.push(Fact::GateAnswered {
                         result: GateResult {
                             name: name.clone(),
+                            severity: match self.chance(8) {
+                                true => Severity::Warn,
+                                false => Severity::Block,
+                            },
                             verdict,
                         },
                         plugin: String::new(),
@@ -408,6 +426,18 @@ impl World {
     }
 }
 
+/// Do the two gates agree, by the rule of each of the groups that `some_rules` makes?
+fn agree(groups: &Groups, gates: &[GateResult]) -> bool {
+    let blocks = gates
+        .iter()
+        .filter(|g| g.severity == Severity::Block || g.verdict.passed());
+    let mut said = blocks.map(|g| g.verdict.passed());
+    match groups.iter().count() {
+        1 => said.clone().count() == 0 || said.any(|passed| passed),
+        _ => said.all(|passed| passed),
+    }
+}
+
 /// What must hold after every single fact.
 fn check(before: &State, after: &State, fact: &Fact) {
     assert!(
@@ -461,18 +491,17 @@ fn check(before: &State, after: &State, fact: &Fact) {
     {
         let c = before.current.as_ref().unwrap();
         assert_eq!(c.gates.len(), 2, "accepted without all gates");
-        assert!(
-            c.gates.iter().all(|g| g.verdict.passed()),
-            "accepted with a red gate"
-        );
+        let groups = &before.run.as_ref().unwrap().rules.groups;
+        assert!(agree(groups, &c.gates), "accepted with a red gate");
         assert!(c.judge.as_ref().unwrap().passed() && c.review.as_ref().unwrap().passed());
         assert_eq!(c.marked, Some(TaskState::Done));
         assert!(c.committed.is_some(), "accepted without its commit");
     }
     if let Fact::Committed { .. } = fact {
         let c = before.current.as_ref().unwrap();
+        let groups = &before.run.as_ref().unwrap().rules.groups;
         assert!(
-            c.gates.iter().all(|g| g.verdict.passed()) && c.claimed(),
+            agree(groups, &c.gates) && c.claimed(),
             "committed what was not accepted"
         );
     }

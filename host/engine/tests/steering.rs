@@ -16,6 +16,7 @@ fn started() -> State {
                 max_attempts: 3,
                 no_progress_limit: 3,
                 gates: Vec::new(),
+                groups: Default::default(),
                 fail_fast: false,
                 judge: false,
                 review: false,

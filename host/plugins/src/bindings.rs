@@ -1,8 +1,8 @@
 //! What `wasmtime::component::bindgen!` makes of `wit/`.
 //!
-//! One world with everything in it: a component exports one of its interfaces,
-//! and the host looks up only that one (`GuestIndices` of each interface), so the
-//! world as a whole is never instantiated.
+//! One world with everything in it, for its types and for the traits of what the host
+//! provides. A component exports one of its interfaces, and it or the imports may be of
+//! another version; so functions are linked by `link.rs` and looked up by `guests.rs`.
 
 #![allow(missing_docs, reason = "generated; the documentation stands in wit/")]
 
@@ -11,18 +11,21 @@ wasmtime::component::bindgen!({
     inline: "
         package ralph:host;
         world everything {
-            import ralph:plugin/log@0.1.0;
-            import ralph:plugin/config@0.1.0;
-            import ralph:plugin/changes@0.1.0;
-            import ralph:plugin/process@0.1.0;
-            import ralph:plugin/events@0.1.0;
-            import ralph:plugin/call@0.1.0;
-            export ralph:plugin/agent-driver@0.1.0;
-            export ralph:plugin/agent-check@0.1.0;
-            export ralph:plugin/agent@0.1.0;
-            export ralph:plugin/gate@0.1.0;
-            export ralph:plugin/judge@0.1.0;
-            export ralph:plugin/canonicaliser@0.1.0;
+            import ralph:plugin/log@0.2.0;
+            import ralph:plugin/config@0.2.0;
+            import ralph:plugin/changes@0.2.0;
+            import ralph:plugin/process@0.2.0;
+            import ralph:plugin/events@0.2.0;
+            import ralph:plugin/call@0.2.0;
+            export ralph:plugin/agent-driver@0.2.0;
+            export ralph:plugin/agent-check@0.2.0;
+            export ralph:plugin/agent@0.2.0;
+            export ralph:plugin/gate@0.2.0;
+            export ralph:plugin/judge@0.2.0;
+            export ralph:plugin/canonicaliser@0.2.0;
+            export ralph:plugin/tool@0.2.0;
+            export ralph:plugin/notifier@0.2.0;
+            export ralph:plugin/tracker@0.2.0;
         }
     ",
     world: "ralph:host/everything",

@@ -10,16 +10,12 @@ use wasmtime_wasi::I32Exit;
 use crate::error::PluginError;
 use crate::limiter::Refused;
 use crate::log::Log;
-use crate::meter::{Meter, Overtime};
+use crate::meter::{Meter, Overtime, Waited};
 use crate::plugin::Bound;
 use crate::services::CallContext;
 use crate::state::{EventTooLarge, NotGranted, State};
 use crate::wasi;
 use crate::weight::Weight;
-
-/// What one crossing from guest to host may copy at least, in bytes. It bounds the
-/// host's memory; `limits.output` is counted exactly, afterwards.
-const MIN_CROSSING: u64 = 16 << 20;
 
 /// How deep a trap's message goes.
 const SHOWN_FRAMES: usize = 4;
@@ -52,7 +48,7 @@ impl Live {
                 who: Some(plugin.who.clone()),
                 reason: e.to_string(),
             })?;
-        let log = Log::new(ctx.services.clone(), &plugin.who.name);
+        let log = Log::new(ctx.services.clone(), &plugin.who.name, plugin.limits.log);
         let wasi = if plugin.needs_wasi {
             Some(wasi::context(
                 &plugin.who,
@@ -75,7 +71,12 @@ impl Live {
         );
         let mut store = Store::new(&host.engine, state);
         store.limiter(|state| &mut state.limiter);
-        let crossing = plugin.limits.output.saturating_mul(2).max(MIN_CROSSING);
+        // It bounds what the host copies, also of what a call gives back; `output` is
+        // counted exactly, afterwards.
+        let crossing = plugin
+            .limits
+            .crossing
+            .max(plugin.limits.output.saturating_mul(2));
         store.set_hostcall_fuel(usize::try_from(crossing).unwrap_or(usize::MAX));
         let watch = meter.clone();
         store.epoch_deadline_callback(move |_| {
@@ -84,8 +85,10 @@ impl Live {
             Ok(UpdateDeadline::Yield(1))
         });
         store.set_epoch_deadline(1);
-        meter.begin(plugin.limits.start.max(plugin.limits.time));
-        match meter.inside(ready.pre.instantiate_async(&mut store)).await {
+        meter.begin(plugin.limits.start);
+        let started = ready.pre.instantiate_async(&mut store);
+        let started = meter.inside(plugin.limits.wait, started).await;
+        match started.map_err(|Waited| wait_limit(plugin, START))? {
             Ok(instance) => Ok(Live {
                 store,
                 instance,
@@ -127,6 +130,31 @@ impl Live {
             who: Some(self.plugin.who.clone()),
             reason,
         }
+    }
+}
+
+pub(crate) fn wait_limit(plugin: &Bound, call: &'static str) -> PluginError {
+    PluginError::WaitLimit {
+        who: plugin.who.clone(),
+        call,
+        limit: plugin.limits.wait,
+        table: plugin.who.table("limits"),
+    }
+}
+
+fn count_limit(
+    plugin: &Bound,
+    call: &'static str,
+    (what, key): (&'static str, &'static str),
+    limit: u64,
+) -> PluginError {
+    PluginError::CountLimit {
+        who: plugin.who.clone(),
+        call,
+        what,
+        limit,
+        key,
+        table: plugin.who.table("limits"),
     }
 }
 
@@ -179,28 +207,27 @@ fn explain(
         }
         Some(Refused::TableElements) => {
             let limit = plugin.limits.table_elements;
-            return PluginError::FixedLimit {
-                who,
-                call,
-                what: "table elements",
-                limit,
-            };
+            return count_limit(plugin, call, ("table elements", "table_elements"), limit);
         }
         None => {}
     }
     let text = format!("{error:#}");
     // The error's type is private to wasmtime; its text is all there is.
     if text.contains("fuel allocated for hostcalls has been exhausted") {
-        return output_limit(plugin, call);
+        // With the guest on the stack it was an argument, without it an answer.
+        return match error.downcast_ref::<WasmBacktrace>() {
+            Some(_) => PluginError::CrossingLimit {
+                table: who.table("limits"),
+                who,
+                call,
+                limit: plugin.limits.crossing,
+            },
+            None => output_limit(plugin, call),
+        };
     }
     if text.contains("resource limit exceeded: instance count") {
         let limit = u64::from(plugin.limits.instances);
-        return PluginError::FixedLimit {
-            who,
-            call,
-            what: "instances",
-            limit,
-        };
+        return count_limit(plugin, call, ("instances", "instances"), limit);
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
         return PluginError::Trap {

@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use crate::bindings::exports::ralph::plugin::agent_check as wit;
-use crate::call::Live;
 use crate::error::PluginError;
 use crate::kind::Kind;
-use crate::plugin::Plugin;
+use crate::plugin::{Answer as PluginAnswer, Plugin};
 use crate::services::CallContext;
 use crate::weight::Weight;
-use crate::world::CHECK;
+use crate::world::{self, f};
 
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,22 +61,14 @@ impl Plugin {
     /// Does this driver export `agent-check`?
     pub fn can_check(&self) -> bool {
         self.kind() == Kind::AgentDriver
-            && self
-                .component()
-                .exports()
-                .iter()
-                .any(|name| crate::world::is_check(name))
+            && world::export_of(world::CHECK, self.component().exports()).is_some()
     }
 
     /// Has a driver say by which commands its program is checked.
     pub async fn probes(&self, ctx: &CallContext) -> Result<Vec<Probe>, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
-        let guest = live.agent_check()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_probes(&mut live.store))
-            .await;
-        let probes = self.accept(live.end("probes", answer)?)?;
+        let answer: PluginAnswer<Vec<wit::Probe>> = live.call(f::PROBES, ()).await?;
+        let probes = self.accept(answer)?;
         Ok(probes
             .into_iter()
             .map(|p| Probe {
@@ -96,7 +87,6 @@ impl Plugin {
         env_names: &[String],
     ) -> Result<Condition, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
-        let guest = live.agent_check()?;
         let answers: Vec<wit::Answer> = answers
             .into_iter()
             .map(|a| wit::Answer {
@@ -105,11 +95,9 @@ impl Plugin {
                 stderr: a.stderr,
             })
             .collect();
-        let answer = live
-            .begin()
-            .inside(guest.call_read(&mut live.store, &answers, env_names))
-            .await;
-        let c = self.accept(live.end("read", answer)?)?;
+        let answer: PluginAnswer<wit::Condition> =
+            live.call(f::READ, (answers.as_slice(), env_names)).await?;
+        let c = self.accept(answer)?;
         Ok(Condition {
             version: c.version,
             login: match c.login {
@@ -120,18 +108,6 @@ impl Plugin {
             login_detail: c.login_detail,
             problems: c.problems,
         })
-    }
-}
-
-impl Live {
-    fn agent_check(&mut self) -> Result<wit::Guest, PluginError> {
-        let compiled = &self.plugin.component.compiled;
-        match compiled.ready().and_then(|ready| ready.check.as_ref()) {
-            Some(found) => found
-                .load(&mut self.store, &self.instance)
-                .map_err(|error| self.internal(format!("{error:#}"))),
-            None => Err(self.internal(format!("it exports no {CHECK}"))),
-        }
     }
 }
 

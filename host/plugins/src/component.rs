@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wasmtime::component::ResourceAny;
 use wasmtime::component::types::{self as wasm, ComponentItem};
 
-use crate::bindings::exports::ralph::plugin::{agent_check, agent_driver, judge};
+use crate::bindings::exports::ralph::plugin::{
+    agent_check, agent_driver, judge, notifier, tool, tracker,
+};
 use crate::bindings::ralph::plugin::types;
 use crate::builtin::BuiltIn;
 use crate::error::{PluginError, Who};
@@ -255,6 +257,15 @@ pub(crate) fn check_signatures(
         Kind::Canonicaliser => it
             .has::<(), (String,)>("algorithm")?
             .has::<(&str, &[u8]), Answer<Vec<u8>>>("canonicalise"),
+        Kind::Tool => it
+            .has::<(), Answer<Vec<tool::Definition>>>("tools")?
+            .has::<(&str, &str), Answer<String>>("call"),
+        Kind::Notifier => it.has::<(&notifier::Notice,), Answer<()>>("notify"),
+        Kind::Tracker => it
+            .has::<(), Answer<Vec<tracker::Entry>>>("load")?
+            .has::<(&str,), Answer<()>>("begin")?
+            .has::<(&str, &tracker::Outcome), Answer<bool>>("apply")?
+            .has::<(&tracker::NewTask,), Answer<String>>("add"),
     }
     .map(|_| ())
 }

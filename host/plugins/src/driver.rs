@@ -3,9 +3,10 @@
 use ralph_engine::types::{AgentEvent, AgentOutcome};
 use wasmtime::component::ResourceAny;
 
-use crate::bindings::exports::ralph::plugin::agent_driver::Guest;
+use crate::bindings::exports::ralph::plugin::agent_driver;
 use crate::call::Live;
 use crate::error::{PluginError, Who};
+use crate::world::f;
 
 /// What to launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,16 +58,14 @@ pub struct Session {
     who: Who,
     /// Taken out while a call runs, so that a call that is given up ends it.
     live: Option<Live>,
-    guest: Guest,
     handle: ResourceAny,
 }
 
 impl Session {
-    pub(crate) fn new(who: Who, live: Live, guest: Guest, handle: ResourceAny) -> Session {
+    pub(crate) fn new(who: Who, live: Live, handle: ResourceAny) -> Session {
         Session {
             who,
             live: Some(live),
-            guest,
             handle,
         }
     }
@@ -74,12 +73,7 @@ impl Session {
     /// Hands on a piece of the program's standard output, cut anywhere.
     pub async fn feed(&mut self, chunk: &[u8]) -> Result<Reaction, PluginError> {
         let mut live = self.take()?;
-        let call = self.guest.session();
-        let reaction = live
-            .begin()
-            .inside(call.call_feed(&mut live.store, self.handle, chunk))
-            .await;
-        let reaction = live.end("feed", reaction)?;
+        let reaction: agent_driver::Reaction = live.call(f::FEED, (self.handle, chunk)).await?;
         self.live = Some(live);
         Ok(reaction.into())
     }
@@ -91,13 +85,8 @@ impl Session {
         exit: Exit,
     ) -> Result<(AgentOutcome, Vec<AgentEvent>), PluginError> {
         let mut live = self.take()?;
-        let call = self.guest.session();
-        let exit = exit.into();
-        let ending = live
-            .begin()
-            .inside(call.call_finish(&mut live.store, self.handle, &exit))
-            .await;
-        let ending = live.end("finish", ending)?;
+        let exit: agent_driver::Exit = exit.into();
+        let ending: agent_driver::Ending = live.call(f::FINISH, (self.handle, &exit)).await?;
         Ok((
             ending.outcome.into(),
             ending.events.into_iter().map(Into::into).collect(),

@@ -6,9 +6,10 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::p2;
 
-use crate::bindings::ralph::plugin;
 use crate::limiter::MAX_PARTS;
+use crate::link;
 use crate::state::State;
+use crate::world::SERVED;
 
 /// Memories and tables the pool keeps per concurrent call; a component that needs
 /// more takes the place of several calls. (QuickJS guests have three of each.)
@@ -89,11 +90,8 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         |state| state,
     )?;
     linker.allow_shadowing(false);
-    plugin::log::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    plugin::config::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    plugin::changes::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    plugin::process::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    plugin::events::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
-    plugin::call::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    for version in SERVED {
+        link::interfaces(&mut linker, version)?;
+    }
     Ok(linker)
 }

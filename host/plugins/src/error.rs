@@ -109,13 +109,13 @@ pub enum PluginError {
         found: String,
     },
     /// Built for a version of the contract that does not fit.
-    #[error("{who}: built for ralph:plugin {theirs}, this ralph has {ours}; {advice}")]
+    #[error("{who}: built for ralph:plugin {theirs}, this ralph serves {ours}; {advice}")]
     Version {
         /// Which plugin.
         who: Who,
         /// The component's version.
         theirs: String,
-        /// This ralph's version.
+        /// This ralph's versions.
         ours: String,
         /// What to do about it.
         advice: String,
@@ -188,6 +188,34 @@ pub enum PluginError {
         /// Where to raise it.
         table: String,
     },
+    /// The guest waited for the host for too long.
+    #[error(
+        "{who}: ralph ended `{call}` after it had waited for {limit:?}; if that is too little, raise `wait` in {table}"
+    )]
+    WaitLimit {
+        /// Which plugin.
+        who: Who,
+        /// The function that was called, or `start`.
+        call: &'static str,
+        /// The limit.
+        limit: Duration,
+        /// Where to raise it.
+        table: String,
+    },
+    /// The component took too long to be compiled.
+    #[error(
+        "{who}: {origin} was not compiled within {limit:?}; if it may take longer, raise `compile` in {table}"
+    )]
+    CompileTime {
+        /// Which plugin.
+        who: Who,
+        /// Where the bytes came from.
+        origin: String,
+        /// The limit.
+        limit: Duration,
+        /// Where to raise it.
+        table: String,
+    },
     /// The guest wanted more memory than it may have.
     #[error(
         "{who}: `{call}` needed more than {limit} bytes of memory; if it may have more, raise `memory` in {table}"
@@ -202,9 +230,11 @@ pub enum PluginError {
         /// Where to raise it.
         table: String,
     },
-    /// The guest wanted more of something that has a fixed limit.
-    #[error("{who}: `{call}` needed more than {limit} {what}, which is all ralph gives a plugin")]
-    FixedLimit {
+    /// The guest wanted more of something that is counted.
+    #[error(
+        "{who}: `{call}` needed more than {limit} {what}; if it may have more, raise `{key}` in {table}"
+    )]
+    CountLimit {
         /// Which plugin.
         who: Who,
         /// The function that was called, or `start`.
@@ -213,6 +243,24 @@ pub enum PluginError {
         what: &'static str,
         /// How many there are.
         limit: u64,
+        /// The key to raise,
+        key: &'static str,
+        /// and where.
+        table: String,
+    },
+    /// The guest handed too much over to a function of the host.
+    #[error(
+        "{who}: `{call}` handed more than {limit} bytes to the host at once; if that is right, raise `crossing` in {table}"
+    )]
+    CrossingLimit {
+        /// Which plugin.
+        who: Who,
+        /// The function that was called.
+        call: &'static str,
+        /// The limit in bytes.
+        limit: u64,
+        /// Where to raise it.
+        table: String,
     },
     /// The guest gave back too much.
     #[error(

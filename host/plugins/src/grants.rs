@@ -40,18 +40,25 @@ impl Grants {
     }
 }
 
-/// `[plugins.<name>.limits]`, and those which have no key.
+/// `[plugins.<name>.limits]`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Computing time of one call (of one `feed` for a driver), waiting for the
     /// host left out. Looked at every 10 ms.
     pub time: Duration,
-    /// Computing time of the start of an instance, if `time` isn't longer.
+    /// Computing time of the start of an instance.
     pub start: Duration,
+    /// Waiting in one call, or in a start, for the host: for programs, changes, files
+    /// and clocks.
+    pub wait: Duration,
     /// All linear memories together, in bytes.
     pub memory: u64,
     /// Everything one call gives back, in bytes; also one event of an agent.
     pub output: u64,
+    /// What it may log in one call, in bytes; and print as much again.
+    pub log: u64,
+    /// What one call of a host's function may copy out of it, in bytes.
+    pub crossing: u64,
     /// Elements of all tables together.
     pub table_elements: u64,
     /// Core instances within the component.
@@ -63,8 +70,11 @@ impl Default for Limits {
         Limits {
             time: Duration::from_secs(5),
             start: Duration::from_secs(5),
+            wait: Duration::from_secs(15 * 60),
             memory: 128 << 20,
             output: 1 << 20,
+            log: 64 << 10,
+            crossing: 16 << 20,
             table_elements: 100_000,
             instances: 256,
         }
@@ -95,19 +105,17 @@ pub(crate) fn check(
         table: who.table("allow"),
         reason,
     };
+    const ACTING: &str = "gates, tools, notifiers and trackers";
+    const WITH_FILES: &str = "gates, agents, tools, notifiers and trackers";
+    let files = kind.acts() || kind == Kind::Agent;
     let given = [
-        ("changes", grants.changes, Kind::Gate),
-        ("process", !grants.process.is_empty(), Kind::Gate),
-        ("read", !grants.read.is_empty(), Kind::Agent),
-        ("write", !grants.write.is_empty(), Kind::Agent),
+        ("changes", grants.changes, kind == Kind::Gate, "gates"),
+        ("process", !grants.process.is_empty(), kind.acts(), ACTING),
+        ("read", !grants.read.is_empty(), files, WITH_FILES),
+        ("write", !grants.write.is_empty(), files, WITH_FILES),
     ];
-    for (key, given, also) in given {
-        if given && kind != Kind::Gate && kind != also {
-            let who = if also == Kind::Agent {
-                "gates and agents"
-            } else {
-                "gates"
-            };
+    for (key, given, fits, who) in given {
+        if given && !fits {
             return Err(bad(
                 key,
                 format!("only {who} can have it, this is of kind {kind}"),
@@ -219,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_gates_can_have_is_refused_to_others() {
+    fn what_a_kind_cannot_use_is_refused() {
         let changes = Grants {
             changes: true,
             ..Grants::default()
@@ -234,11 +242,12 @@ mod tests {
         };
         for kind in Kind::ALL {
             let gate = kind == Kind::Gate;
+            let acts = kind.acts();
             assert_eq!(check(&who(), kind, &changes).is_ok(), gate, "{kind}");
-            assert_eq!(check(&who(), kind, &process).is_ok(), gate, "{kind}");
+            assert_eq!(check(&who(), kind, &process).is_ok(), acts, "{kind}");
             assert_eq!(
                 check(&who(), kind, &write).is_ok(),
-                gate || kind == Kind::Agent,
+                acts || kind == Kind::Agent,
                 "{kind}"
             );
         }

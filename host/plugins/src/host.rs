@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
@@ -26,6 +27,9 @@ use crate::world;
 
 /// The largest component that is taken, in bytes.
 const MAX_COMPONENT: usize = 64 << 20;
+
+/// A component may take so long to be compiled, unless something else is said.
+const COMPILE_MAX: Duration = Duration::from_secs(300);
 
 /// How to set up a host.
 #[derive(Debug, Clone)]
@@ -116,6 +120,21 @@ impl Host {
         origin: &str,
         bytes: &[u8],
     ) -> Result<Arc<Component>, PluginError> {
+        self.load_within(name, origin, bytes, COMPILE_MAX).await
+    }
+
+    /// The same, with a time for compiling. A compiler can't be stopped: it goes on in the
+    /// background, and should it come to its end, the next start finds the code in the cache.
+    ///
+    /// # Errors
+    /// Those of [`load`](Host::load), and [`CompileTime`](PluginError::CompileTime).
+    pub async fn load_within(
+        &self,
+        name: &str,
+        origin: &str,
+        bytes: &[u8],
+        limit: Duration,
+    ) -> Result<Arc<Component>, PluginError> {
         let who = Who {
             kind: None,
             name: name.into(),
@@ -135,8 +154,15 @@ impl Host {
                 what,
             });
         }
+        let late = PluginError::CompileTime {
+            table: who.table("limits"),
+            who: who.clone(),
+            origin: origin.into(),
+            limit,
+        };
         let (inner, origin, bytes) = (self.0.clone(), origin.to_string(), bytes.to_vec());
-        blocking(&who.clone(), move || {
+        let asker = who.clone();
+        let loaded = blocking(&asker, move || {
             let wrong = |reason| PluginError::Manifest {
                 who: who.clone(),
                 origin: origin.clone(),
@@ -151,8 +177,10 @@ impl Host {
             let content = Content::Given(bytes);
             let source = Source { digest, content };
             inner.load(who, origin, source, manifest, None)
-        })
-        .await
+        });
+        tokio::time::timeout(limit, loaded)
+            .await
+            .map_err(|_| late)?
     }
 
     /// The same for a built-in component; `None` if there is none of this kind by
@@ -299,7 +327,7 @@ impl Inner {
             }
         })?;
         let engine = |error: wasmtime::Error| failed(who, format!("{error:#}"));
-        let ready = Ready::new(pre, &facts.kinds).map_err(engine)?;
+        let ready = Ready::new(pre, &facts.exports);
         self.keep(&source.digest, &facts, &component)
             .map_err(engine)?;
         Ok(Compiled::now(facts, ready))
@@ -311,12 +339,11 @@ impl Inner {
         let names = |(name, _): (&str, _)| name.to_string();
         let imports: Vec<String> = ty.imports(&self.engine).map(names).collect();
         let exports: Vec<String> = ty.exports(&self.engine).map(names).collect();
-        let export_names: Vec<&str> = exports.iter().map(String::as_str).collect();
-        let kinds = world::kinds(who, &export_names)?;
+        let kinds = world::kinds(who, &exports)?;
         for (kind, export) in &kinds {
             check_signatures(who, &self.engine, &ty, *kind, export)?;
         }
-        if let Some(export) = export_names.iter().find(|name| world::is_check(name)) {
+        if let Some(export) = world::export_of(world::CHECK, &exports) {
             check_signatures_of_check(who, &self.engine, &ty, export)?;
         }
         world::check_imports(who, &imports)?;
@@ -326,7 +353,7 @@ impl Inner {
                 needs.num_memories.max(needs.num_tables)
             });
         Ok(Facts {
-            kinds: kinds.into_iter().map(|(kind, _)| kind).collect(),
+            kinds: kinds.iter().map(|(kind, _)| *kind).collect(),
             imports,
             exports,
             slots: parts.div_ceil(PARTS_PER_CALL).max(1),
@@ -389,7 +416,8 @@ impl Inner {
                 component
             }
         };
-        Ready::new(self.linker.instantiate_pre(&component)?, &facts.kinds)
+        let pre = self.linker.instantiate_pre(&component)?;
+        Ok(Ready::new(pre, &facts.exports))
     }
 
     /// Permits that one instance takes.

@@ -18,16 +18,25 @@ pub enum Kind {
     Judge,
     /// Brings a document into the form that is hashed. Pure.
     Canonicaliser,
+    /// Offers tools to other programs.
+    Tool,
+    /// Is told how runs end.
+    Notifier,
+    /// Keeps tasks.
+    Tracker,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 5] = [
+    pub const ALL: [Kind; 8] = [
         Kind::AgentDriver,
         Kind::Agent,
         Kind::Gate,
         Kind::Judge,
         Kind::Canonicaliser,
+        Kind::Tool,
+        Kind::Notifier,
+        Kind::Tracker,
     ];
 
     /// Name of the interface in `wit/`, which is also how it is shown.
@@ -38,12 +47,23 @@ impl Kind {
             Kind::Gate => "gate",
             Kind::Judge => "judge",
             Kind::Canonicaliser => "canonicaliser",
+            Kind::Tool => "tool",
+            Kind::Notifier => "notifier",
+            Kind::Tracker => "tracker",
         }
     }
 
     /// Pure kinds turn data into data: no files, no processes, no changes.
     pub fn is_pure(self) -> bool {
         matches!(self, Kind::AgentDriver | Kind::Judge | Kind::Canonicaliser)
+    }
+
+    /// May the host run programs for it, and may it have directories, if it is granted?
+    pub(crate) fn acts(self) -> bool {
+        matches!(
+            self,
+            Kind::Gate | Kind::Tool | Kind::Notifier | Kind::Tracker
+        )
     }
 
     pub(crate) fn from_interface(name: &str) -> Option<Kind> {

@@ -10,8 +10,8 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::services::{Level, Services};
 
-/// Kept per call from `log.log`, and as much again from output and error together.
-const BUDGET: usize = 64 << 10;
+/// Taken from the guest at a time.
+const PIECE: usize = 64 << 10;
 
 /// A line that is longer is handed on in pieces.
 const LINE: usize = 8 << 10;
@@ -27,6 +27,8 @@ struct Book {
     printed: Budget,
     out: Vec<u8>,
     err: Vec<u8>,
+    /// Kept per call from `log.log`, and as much again from output and error together.
+    limit: usize,
 }
 
 struct Budget {
@@ -35,10 +37,12 @@ struct Budget {
 }
 
 impl Budget {
-    const FULL: Budget = Budget {
-        left: BUDGET,
-        dropped: 0,
-    };
+    fn full(limit: usize) -> Budget {
+        Budget {
+            left: limit,
+            dropped: 0,
+        }
+    }
 
     /// How many of `wanted` bytes there is room for.
     fn take(&mut self, wanted: usize) -> usize {
@@ -50,25 +54,28 @@ impl Budget {
 }
 
 impl Log {
-    pub(crate) fn new(services: Arc<dyn Services>, plugin: &str) -> Log {
+    pub(crate) fn new(services: Arc<dyn Services>, plugin: &str, limit: u64) -> Log {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Log(Arc::new(Mutex::new(Book {
             services,
             plugin: plugin.into(),
-            said: Budget::FULL,
-            printed: Budget::FULL,
+            said: Budget::full(limit),
+            printed: Budget::full(limit),
             out: Vec::new(),
             err: Vec::new(),
+            limit,
         })))
     }
 
     /// `log.log`
     pub(crate) fn say(&self, level: Level, message: &str) {
         let mut book = self.lock();
-        let mut end = book.said.take(message.len());
+        // An empty line isn't free either.
+        let mut end = book.said.take(message.len().max(1)).min(message.len());
         while !message.is_char_boundary(end) {
             end -= 1;
         }
-        if end > 0 || message.is_empty() {
+        if end > 0 || message.is_empty() && book.said.dropped == 0 {
             book.emit(level, &message[..end]);
         }
     }
@@ -137,13 +144,14 @@ impl Book {
     fn end_of_call(&mut self) {
         self.flush(Level::Info);
         self.flush(Level::Warn);
-        let said = std::mem::replace(&mut self.said, Budget::FULL).dropped;
-        let printed = std::mem::replace(&mut self.printed, Budget::FULL).dropped;
+        let limit = self.limit;
+        let said = std::mem::replace(&mut self.said, Budget::full(limit)).dropped;
+        let printed = std::mem::replace(&mut self.printed, Budget::full(limit)).dropped;
         for (dropped, what) in [(said, "log messages"), (printed, "output")] {
             if dropped > 0 {
                 self.emit(
                     Level::Warn,
-                    &format!("dropped {dropped} bytes of {what}: one call may write {BUDGET}"),
+                    &format!("dropped {dropped} bytes of {what}: one call may write {limit}"),
                 );
             }
         }
@@ -191,7 +199,7 @@ impl OutputStream for Stream {
     }
 
     fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(BUDGET)
+        Ok(PIECE)
     }
 }
 
@@ -205,6 +213,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    const BUDGET: usize = 64 << 10;
     use ralph_engine::types::{DiffText, FileChange};
 
     use crate::services::{Command, Output, ProcessError};
@@ -230,7 +240,7 @@ mod tests {
 
     fn log() -> (Arc<Lines>, Log) {
         let lines = Arc::new(Lines::default());
-        (lines.clone(), Log::new(lines, "p"))
+        (lines.clone(), Log::new(lines, "p", BUDGET as u64))
     }
 
     #[test]

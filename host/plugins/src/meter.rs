@@ -4,11 +4,13 @@
 //! waiting for the host, not waiting for a turn on a busy machine.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use tokio::time::{Sleep, sleep};
 
 use crate::ticker::Ticker;
 
@@ -65,6 +67,10 @@ impl Reading {
 #[error("the time limit is over")]
 pub(crate) struct Overtime;
 
+/// The guest waited for too long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waited;
+
 impl Meter {
     pub(crate) fn new(ticker: Arc<Ticker>) -> Meter {
         Meter {
@@ -103,12 +109,38 @@ impl Meter {
         }
     }
 
-    /// Drives a future in which a guest runs, and counts its time.
-    pub(crate) async fn inside<F: Future>(&self, future: F) -> F::Output {
+    /// Drives a future in which a guest runs, and counts its time. What is not spent in
+    /// the future is waiting, and may take so long.
+    pub(crate) async fn inside<F: Future>(
+        &self,
+        wait: Duration,
+        future: F,
+    ) -> Result<F::Output, Waited> {
         let mut future = pin!(future);
+        let (begun, mut worked) = (Instant::now(), Duration::ZERO);
+        // Most calls never wait, and need no timer.
+        let mut timer: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
-            let _turn = Inside::new(self);
-            future.as_mut().poll(cx)
+            let entered = Instant::now();
+            let polled = {
+                let _turn = Inside::new(self);
+                future.as_mut().poll(cx)
+            };
+            worked += entered.elapsed();
+            if let Poll::Ready(value) = polled {
+                return Poll::Ready(Ok(value));
+            }
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep(wait)));
+            while timer.as_mut().poll(cx).is_ready() {
+                let waited = begun.elapsed().saturating_sub(worked);
+                match wait.checked_sub(waited) {
+                    Some(left) if !left.is_zero() => {
+                        timer.as_mut().reset(tokio::time::Instant::now() + left);
+                    }
+                    _ => return Poll::Ready(Err(Waited)),
+                }
+            }
+            Poll::Pending
         })
         .await
     }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use ralph_engine::types::{AgentOutcome, Evidence, Iteration, Verdict};
+use wasmtime::component::ResourceAny;
 
+use crate::bindings::exports::ralph::plugin::agent_driver;
+use crate::bindings::ralph::plugin::types;
 use crate::call::Live;
 use crate::component::Component;
 use crate::convert;
@@ -13,14 +16,18 @@ use crate::grants::{self, GrantedDir, Grants, Limits};
 use crate::kind::Kind;
 use crate::preopen::GUEST_ROOT;
 use crate::services::CallContext;
-use crate::world::{self, CONTRACT_VERSION, Listed};
+use crate::world::{self, CONTRACT_VERSION, Listed, f};
+
+/// What a function gives that may refuse.
+pub(crate) type Answer<T> = Result<T, types::PluginError>;
 
 /// A component that is ready to be called. Cheap to clone.
 ///
 /// Every call runs in an instance of its own (a driver's session in one for all of
 /// it) and can be given up by dropping its future. A call that fails does not
 /// affect the next. All calls return [`PluginError`]s of the kinds `Trap`,
-/// `TimeOut`, `MemoryLimit`, `FixedLimit`, `OutputLimit`, `Malformed`, `Io` and
+/// `TimeOut`, `WaitLimit`, `MemoryLimit`, `CountLimit`, `CrossingLimit`, `OutputLimit`,
+/// `Malformed`, `Io` and
 /// `Engine`, and `Refused` where the contract lets the plugin refuse.
 #[derive(Clone, Debug)]
 pub struct Plugin(Arc<Bound>);
@@ -127,13 +134,8 @@ impl Plugin {
     /// Has a gate check the work of one iteration.
     pub async fn check(&self, ctx: &CallContext, it: &Iteration) -> Result<Verdict, PluginError> {
         let mut live = self.start(ctx, Kind::Gate).await?;
-        let it = self.iteration(it);
-        let guest = live.gate()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_check(&mut live.store, &it))
-            .await;
-        self.accept(live.end("check", answer)?).map(Into::into)
+        let answer: Answer<types::Verdict> = live.call(f::GATE, (&self.iteration(it),)).await?;
+        self.accept(answer).map(Into::into)
     }
 
     /// Has a judge write its question.
@@ -145,12 +147,8 @@ impl Plugin {
     ) -> Result<String, PluginError> {
         let mut live = self.start(ctx, Kind::Judge).await?;
         let (it, evidence) = (self.iteration(it), convert::evidence(evidence));
-        let guest = live.judge()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_prompt(&mut live.store, &it, &evidence))
-            .await;
-        self.accept(live.end("prompt", answer)?)
+        let answer: Answer<String> = live.call(f::QUESTION, (&it, &evidence)).await?;
+        self.accept(answer)
     }
 
     /// Has a judge read the answer to its question.
@@ -160,23 +158,14 @@ impl Plugin {
         answer: &str,
     ) -> Result<Verdict, PluginError> {
         let mut live = self.start(ctx, Kind::Judge).await?;
-        let guest = live.judge()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_decide(&mut live.store, answer))
-            .await;
-        self.accept(live.end("decide", answer)?).map(Into::into)
+        let answer: Answer<types::Verdict> = live.call(f::DECIDE, (answer,)).await?;
+        self.accept(answer).map(Into::into)
     }
 
     /// Name and version of a canonicaliser's form.
     pub async fn algorithm(&self, ctx: &CallContext) -> Result<String, PluginError> {
         let mut live = self.start(ctx, Kind::Canonicaliser).await?;
-        let guest = live.canonicaliser()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_algorithm(&mut live.store))
-            .await;
-        live.end("algorithm", answer)
+        live.call(f::ALGORITHM, ()).await
     }
 
     /// Has a canonicaliser bring a document into its form. `path` is not opened.
@@ -187,12 +176,8 @@ impl Plugin {
         content: &[u8],
     ) -> Result<Vec<u8>, PluginError> {
         let mut live = self.start(ctx, Kind::Canonicaliser).await?;
-        let guest = live.canonicaliser()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_canonicalise(&mut live.store, path, content))
-            .await;
-        self.accept(live.end("canonicalise", answer)?)
+        let answer: Answer<Vec<u8>> = live.call(f::CANONICALISE, (path, content)).await?;
+        self.accept(answer)
     }
 
     /// Has a driver say what to launch.
@@ -204,25 +189,15 @@ impl Plugin {
     ) -> Result<Launch, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
         let it = self.iteration(it);
-        let guest = live.agent_driver()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_prepare(&mut live.store, &it, prompt))
-            .await;
-        self.accept(live.end("prepare", answer)?).map(Into::into)
+        let answer: Answer<agent_driver::Launch> = live.call(f::PREPARE, (&it, prompt)).await?;
+        self.accept(answer).map(Into::into)
     }
 
     /// Starts a driver's session for one agent call.
     pub async fn session(&self, ctx: &CallContext, it: &Iteration) -> Result<Session, PluginError> {
         let mut live = self.start(ctx, Kind::AgentDriver).await?;
-        let it = self.iteration(it);
-        let guest = live.agent_driver()?;
-        let handle = live
-            .begin()
-            .inside(guest.session().call_constructor(&mut live.store, &it))
-            .await;
-        let handle = live.end("session", handle)?;
-        Ok(Session::new(self.0.who.clone(), live, guest, handle))
+        let handle: ResourceAny = live.call(f::SESSION, (&self.iteration(it),)).await?;
+        Ok(Session::new(self.0.who.clone(), live, handle))
     }
 
     /// Has an agent work, from its start to its end. What it lets one see meanwhile
@@ -235,12 +210,8 @@ impl Plugin {
     ) -> Result<AgentOutcome, PluginError> {
         let mut live = self.start(ctx, Kind::Agent).await?;
         let it = self.iteration(it);
-        let guest = live.agent()?;
-        let answer = live
-            .begin()
-            .inside(guest.call_run(&mut live.store, &it, prompt))
-            .await;
-        self.accept(live.end("run", answer)?).map(Into::into)
+        let answer: Answer<types::Outcome> = live.call(f::AGENT, (&it, prompt)).await?;
+        self.accept(answer).map(Into::into)
     }
 
     pub(crate) async fn start(&self, ctx: &CallContext, kind: Kind) -> Result<Live, PluginError> {
@@ -255,14 +226,11 @@ impl Plugin {
     }
 
     /// A plugin with directories knows the project by its guest path.
-    fn iteration(&self, it: &Iteration) -> crate::bindings::ralph::plugin::types::Iteration {
+    fn iteration(&self, it: &Iteration) -> types::Iteration {
         convert::iteration(it, (!self.0.dirs.is_empty()).then_some(GUEST_ROOT))
     }
 
-    pub(crate) fn accept<T>(
-        &self,
-        answer: Result<T, crate::bindings::ralph::plugin::types::PluginError>,
-    ) -> Result<T, PluginError> {
+    pub(crate) fn accept<T>(&self, answer: Answer<T>) -> Result<T, PluginError> {
         answer.map_err(|error| convert::refusal(&self.0.who, error))
     }
 }

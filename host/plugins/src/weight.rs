@@ -120,6 +120,18 @@ impl Weight for driver::Ending {
     }
 }
 
+impl Weight for () {
+    fn weight(&self) -> u64 {
+        0
+    }
+}
+
+impl Weight for bool {
+    fn weight(&self) -> u64 {
+        1
+    }
+}
+
 /// A resource weighs nothing: it stays in the guest.
 impl Weight for wasmtime::component::ResourceAny {
     fn weight(&self) -> u64 {

@@ -6,20 +6,92 @@ use crate::error::{PluginError, Who};
 use crate::grants::Grants;
 use crate::kind::Kind;
 
-/// Version of `ralph:plugin` this host speaks.
-pub const CONTRACT_VERSION: &str = "0.1.0";
+/// Version of `ralph:plugin` in `wit/`.
+pub const CONTRACT_VERSION: &str = "0.2.0";
+
+/// The versions this host serves, the newest first: this one and the one before.
+pub const SERVED: [&str; 2] = [CONTRACT_VERSION, "0.1.0"];
+
+/// Interfaces that came after the oldest served version, with the version that brought them.
+const SINCE: [(&str, &str); 3] = [
+    ("tool", "0.2.0"),
+    ("notifier", "0.2.0"),
+    ("tracker", "0.2.0"),
+];
+
+/// An interface that plugins export, and a function of it.
+pub(crate) type Function = (&'static str, &'static str);
+
+/// All functions that the host calls.
+pub(crate) const FUNCTIONS: [Function; 19] = [
+    f::GATE,
+    f::AGENT,
+    f::PREPARE,
+    f::SESSION,
+    f::FEED,
+    f::FINISH,
+    f::PROBES,
+    f::READ,
+    f::QUESTION,
+    f::DECIDE,
+    f::ALGORITHM,
+    f::CANONICALISE,
+    f::TOOLS,
+    f::TOOL,
+    f::NOTIFY,
+    f::LOAD,
+    f::BEGIN,
+    f::APPLY,
+    f::ADD,
+];
+
+/// Their names.
+pub(crate) mod f {
+    use super::Function;
+
+    pub(crate) const GATE: Function = ("gate", "check");
+    pub(crate) const AGENT: Function = ("agent", "run");
+    pub(crate) const PREPARE: Function = ("agent-driver", "prepare");
+    pub(crate) const SESSION: Function = ("agent-driver", "[constructor]session");
+    pub(crate) const FEED: Function = ("agent-driver", "[method]session.feed");
+    pub(crate) const FINISH: Function = ("agent-driver", "[method]session.finish");
+    pub(crate) const PROBES: Function = (super::CHECK, "probes");
+    pub(crate) const READ: Function = (super::CHECK, "read");
+    pub(crate) const QUESTION: Function = ("judge", "prompt");
+    pub(crate) const DECIDE: Function = ("judge", "decide");
+    pub(crate) const ALGORITHM: Function = ("canonicaliser", "algorithm");
+    pub(crate) const CANONICALISE: Function = ("canonicaliser", "canonicalise");
+    pub(crate) const TOOLS: Function = ("tool", "tools");
+    pub(crate) const TOOL: Function = ("tool", "call");
+    pub(crate) const NOTIFY: Function = ("notifier", "notify");
+    pub(crate) const LOAD: Function = ("tracker", "load");
+    pub(crate) const BEGIN: Function = ("tracker", "begin");
+    pub(crate) const APPLY: Function = ("tracker", "apply");
+    pub(crate) const ADD: Function = ("tracker", "add");
+}
+
+/// A function's name as messages tell it: without its resource.
+pub(crate) fn label(function: Function) -> &'static str {
+    function.1.rsplit([']', '.']).next().unwrap_or(function.1)
+}
+
+/// The export that is this interface, in the newest version that is served.
+pub(crate) fn export_of<'a>(interface: &str, exports: &'a [String]) -> Option<&'a str> {
+    let found = exports.iter().filter_map(|full| {
+        let name =
+            Name::parse(full).filter(|n| n.package == PACKAGE && n.interface == interface)?;
+        let version = name.version.filter(|v| serves(interface, v))?;
+        Some((track(version), full.as_str()))
+    });
+    found
+        .max_by_key(|(version, _)| *version)
+        .map(|(_, full)| full)
+}
 
 const PACKAGE: &str = "ralph:plugin";
 
 /// What a driver may export beside its own interface.
 pub(crate) const CHECK: &str = "agent-check";
-
-/// Is this export that interface, in a version this host speaks?
-pub(crate) fn is_check(full: &str) -> bool {
-    Name::parse(full).is_some_and(|name| {
-        name.package == PACKAGE && name.interface == CHECK && name.version.is_some_and(fits)
-    })
-}
 
 /// Interfaces of WASI 0.2 packages that are linked (all of `wasi:cli/imports`).
 const WASI: [&str; 6] = [
@@ -73,24 +145,34 @@ fn track(version: &str) -> Option<(u64, u64, u64)> {
     })
 }
 
-fn fits(version: &str) -> bool {
-    version == CONTRACT_VERSION
-        || matches!((track(version), track(CONTRACT_VERSION)), (Some(a), Some(b)) if a == b)
+/// Is this version of the contract served, and does it have the interface?
+fn serves(interface: &str, version: &str) -> bool {
+    let since = SINCE.iter().find(|(name, _)| *name == interface);
+    let track = track(version);
+    let served = SERVED.iter().any(|ours| self::track(ours) == track);
+    track.is_some() && served && since.is_none_or(|(_, since)| track >= self::track(since))
 }
 
-/// An error which says what to do about a contract of another version.
-fn other_version(who: &Who, version: Option<&str>) -> PluginError {
-    let ours = track(CONTRACT_VERSION);
+/// An error which says what to do on either side about a contract of another version.
+fn other_version(who: &Who, interface: &str, version: Option<&str>) -> PluginError {
+    let newest = CONTRACT_VERSION;
     let advice = match version.and_then(track) {
-        Some(theirs) if Some(theirs) > ours => "use a newer ralph, or rebuild the plugin",
-        Some(_) => "rebuild the plugin against this ralph's wit/",
-        None => "rebuild the plugin against a released version of wit/",
+        Some(theirs) if Some(theirs) > track(newest) => format!(
+            "use a newer ralph, which has it; or, as the plugin's author, build it against wit/released/{newest} too"
+        ),
+        Some(_) if version.is_some_and(|v| serves("types", v)) => format!(
+            "as the plugin's author, build it against wit/released/{newest}, which has `{interface}`; as its user, look for a newer plugin"
+        ),
+        Some(_) => format!(
+            "as the plugin's author, build it against wit/released/{newest}; as its user, look for a newer plugin, or keep the ralph that it was made for"
+        ),
+        None => format!("as the plugin's author, build it against wit/released/{newest}"),
     };
     PluginError::Version {
         who: who.clone(),
         theirs: version.unwrap_or("without a version").into(),
-        ours: CONTRACT_VERSION.into(),
-        advice: advice.into(),
+        ours: SERVED.join(" and "),
+        advice,
     }
 }
 
@@ -98,9 +180,9 @@ fn other_version(who: &Who, version: Option<&str>) -> PluginError {
 /// names. Exports that are nothing to ralph don't matter: tool chains add some.
 pub(crate) fn kinds<'a>(
     who: &Who,
-    exports: &[&'a str],
+    exports: &'a [String],
 ) -> Result<Vec<(Kind, &'a str)>, PluginError> {
-    let mut kinds = Vec::new();
+    let mut kinds: Vec<(Kind, &str)> = Vec::new();
     let mut other = None;
     for full in exports {
         let Some(name) = Name::parse(full).filter(|name| name.package == PACKAGE) else {
@@ -109,16 +191,18 @@ pub(crate) fn kinds<'a>(
         let Some(kind) = Kind::from_interface(name.interface) else {
             continue;
         };
-        match name.version {
-            Some(version) if fits(version) => kinds.push((kind, *full)),
-            version => other = Some(version),
+        match export_of(name.interface, exports) {
+            // One that has an interface in several versions is of that kind once.
+            Some(newest) if newest == full => kinds.push((kind, newest)),
+            Some(_) => {}
+            None => other = Some((name.interface, name.version)),
         }
     }
     if !kinds.is_empty() {
         return Ok(kinds);
     }
-    if let Some(version) = other {
-        return Err(other_version(who, version));
+    if let Some((interface, version)) = other {
+        return Err(other_version(who, interface, version));
     }
     let expected: Vec<String> = Kind::ALL
         .iter()
@@ -166,8 +250,8 @@ pub(crate) fn check_imports(who: &Who, imports: &[String]) -> Result<(), PluginE
         };
         if name.package == PACKAGE {
             match name.version {
-                Some(version) if fits(version) => {}
-                version => return Err(other_version(who, version)),
+                Some(version) if serves(name.interface, version) => {}
+                version => return Err(other_version(who, name.interface, version)),
             }
             let linked = [
                 "types", "log", "config", "changes", "process", "events", "call",
@@ -206,14 +290,15 @@ pub(crate) fn check_grants(
         let Some(name) = Name::parse(full).filter(|name| name.package == PACKAGE) else {
             continue;
         };
-        let owner = match name.interface {
-            "changes" | "process" => Kind::Gate,
-            "events" => Kind::Agent,
-            "call" => Kind::AgentDriver,
+        let (fits, owner) = match name.interface {
+            "changes" => (kind == Kind::Gate, "gate"),
+            "process" => (kind.acts(), "gate, tool, notifier or tracker"),
+            "events" => (kind == Kind::Agent, "agent"),
+            "call" => (kind == Kind::AgentDriver, "agent-driver"),
             _ => continue,
         };
         let import = format!("{PACKAGE}/{}", name.interface);
-        if kind != owner {
+        if !fits {
             let reason = format!("only a plugin of kind {owner} can have it");
             return Err(PluginError::UnknownImport {
                 who: who.clone(),
@@ -260,10 +345,15 @@ mod tests {
 
     #[test]
     fn additions_of_tool_chains_and_compatible_versions_are_taken() {
-        let exports = ["init", "exports", "memory", "ralph:plugin/gate@0.1.7"];
+        let exports = imports(&["init", "exports", "memory", "ralph:plugin/gate@0.1.7"]);
         assert_eq!(
             kinds(&who(), &exports).unwrap(),
             [(Kind::Gate, "ralph:plugin/gate@0.1.7")]
+        );
+        let both = imports(&["ralph:plugin/gate@0.1.0", "ralph:plugin/gate@0.2.3"]);
+        assert_eq!(
+            kinds(&who(), &both).unwrap(),
+            [(Kind::Gate, "ralph:plugin/gate@0.2.3")]
         );
         check_imports(
             &who(),
@@ -273,20 +363,27 @@ mod tests {
     }
 
     #[test]
-    fn another_contract_version_is_told_with_both_sides() {
-        for (version, advice) in [
-            ("@0.2.0", "newer ralph"),
-            ("@0.0.9", "rebuild"),
-            ("", "rebuild"),
+    fn another_contract_version_is_told_to_both_sides() {
+        for (name, says) in [
+            ("gate@0.3.0", ["use a newer ralph", "wit/released/0.2.0"]),
+            ("gate@1.0.0", ["use a newer ralph", "wit/released/0.2.0"]),
+            (
+                "gate@0.0.9",
+                ["the ralph that it was made for", "wit/released/0.2.0"],
+            ),
+            ("gate", ["without a version", "wit/released/0.2.0"]),
+            // It came later than the version that is named.
+            ("tool@0.1.0", ["which has `tool`", "wit/released/0.2.0"]),
         ] {
-            let name = format!("ralph:plugin/gate{version}");
-            let text = kinds(&who(), &[name.as_str()]).unwrap_err().to_string();
-            assert!(
-                text.contains("this ralph has 0.1.0") && text.contains(advice),
-                "{text}"
-            );
-            let text = check_imports(&who(), &[name]).unwrap_err().to_string();
-            assert!(text.contains("this ralph has 0.1.0"), "{text}");
+            let name = format!("ralph:plugin/{name}");
+            let text = kinds(&who(), &imports(&[&name])).unwrap_err().to_string();
+            let text2 = check_imports(&who(), &imports(&[&name]))
+                .unwrap_err()
+                .to_string();
+            assert_eq!(text, text2);
+            for words in ["this ralph serves 0.2.0 and 0.1.0", says[0], says[1]] {
+                assert!(text.contains(words), "{words}: {text}");
+            }
         }
     }
 
@@ -326,5 +423,6 @@ mod tests {
         };
         check_grants(&who, Kind::Gate, &wanted, &all).unwrap();
         assert!(check_grants(&who, Kind::Judge, &wanted, &all).is_err());
+        assert!(check_grants(&who, Kind::Tool, &wanted, &all).is_err());
     }
 }

@@ -212,7 +212,7 @@ async fn tables_count_together() {
     assert!(
         matches!(
             error,
-            PluginError::FixedLimit {
+            PluginError::CountLimit {
                 what: "table elements",
                 ..
             }
@@ -231,7 +231,7 @@ async fn too_many_instances_are_refused() {
     assert!(
         matches!(
             error,
-            PluginError::FixedLimit {
+            PluginError::CountLimit {
                 what: "instances",
                 ..
             }

@@ -96,7 +96,7 @@ async fn a_component_that_is_no_plugin_is_refused_with_its_exports() {
     assert!(matches!(error, PluginError::WrongWorld { .. }), "{error}");
     let text = error.to_string();
     assert!(
-        text.contains("ralph:plugin/gate@0.1.0") && text.contains("my:own/thing@1.0.0"),
+        text.contains("ralph:plugin/gate@0.2.0") && text.contains("my:own/thing@1.0.0"),
         "{text}"
     );
 }
@@ -132,22 +132,60 @@ async fn a_function_of_another_type_is_refused_when_loading() {
 }
 
 #[tokio::test]
-async fn a_contract_of_another_version_is_told_with_both_versions() {
-    let text = include_str!("wat/gate.wat");
-    assert!(text.contains("ralph:plugin/gate@0.1.0"));
-    let newer = gate(FINE);
-    let newer = replace(
-        &newer,
-        b"ralph:plugin/gate@0.1.0",
-        b"ralph:plugin/gate@0.2.0",
-    );
-    let error = refused(&newer).await;
-    assert!(matches!(error, PluginError::Version { .. }), "{error}");
-    let text = error.to_string();
-    assert!(
-        text.contains("0.2.0") && text.contains("0.1.0") && text.contains("newer ralph"),
-        "{text}"
-    );
+async fn a_contract_of_another_version_is_told_to_both_sides() {
+    for (version, says) in [
+        ("0.3.0", "use a newer ralph"),
+        ("0.0.9", "the ralph that it was made for"),
+    ] {
+        let other = format!("ralph:plugin/gate@{version}");
+        let bytes = replace(&gate(FINE), b"ralph:plugin/gate@0.1.0", other.as_bytes());
+        let error = refused(&bytes).await;
+        assert!(matches!(error, PluginError::Version { .. }), "{error}");
+        let text = error.to_string();
+        for words in [
+            version,
+            "this ralph serves 0.2.0 and 0.1.0",
+            says,
+            "build it against wit/released/0.2.0",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_served_version_runs_with_all_it_imports() {
+    let changes = Grants {
+        changes: true,
+        ..Grants::default()
+    };
+    let process = Grants {
+        process: vec!["make".into()],
+        ..Grants::default()
+    };
+    let host = host();
+    for version in ralph_plugins::SERVED {
+        for (bytes, grants, says) in [
+            (shows_diff(), changes.clone(), "at most 134217728"),
+            (runs_make(), process.clone(), "fine"),
+        ] {
+            let mut bytes = bytes;
+            for name in ["types", "changes", "process", "gate"] {
+                let then = format!("ralph:plugin/{name}@0.1.0");
+                let now = format!("ralph:plugin/{name}@{version}");
+                if contains(&bytes, then.as_bytes()) {
+                    bytes = replace(&bytes, then.as_bytes(), now.as_bytes());
+                }
+            }
+            let plugin = common::bind(&host, &bytes, grants, Limits::default())
+                .await
+                .unwrap();
+            let gate = format!("ralph:plugin/gate@{version}");
+            assert!(plugin.component().exports().contains(&gate));
+            let verdict = plugin.check(&common::context(), &common::iteration()).await;
+            assert_eq!(verdict.unwrap().summary, says, "{version}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -231,9 +269,13 @@ async fn a_gate_is_no_judge() {
     let text = error.to_string();
     assert!(matches!(error, PluginError::WrongWorld { .. }), "{text}");
     assert!(
-        text.contains("ralph:plugin/judge@0.1.0") && text.contains("ralph:plugin/gate@0.1.0"),
+        text.contains("ralph:plugin/judge@0.2.0") && text.contains("ralph:plugin/gate@0.1.0"),
         "{text}"
     );
+}
+
+fn contains(bytes: &[u8], what: &[u8]) -> bool {
+    bytes.windows(what.len()).any(|part| part == what)
 }
 
 /// Same length, so that the binary stays valid.

@@ -84,7 +84,7 @@ impl RpcError {
     }
 
     /// Parameters that can't be read.
-    pub fn bad_params(e: &serde_json::Error) -> RpcError {
+    pub fn bad_params(e: &dyn std::fmt::Display) -> RpcError {
         let shown = ralph_engine::text::one_line(&e.to_string(), QUOTED_MAX);
         RpcError::new(INVALID_PARAMS, format!("Invalid params: {shown}"))
     }

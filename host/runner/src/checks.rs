@@ -1,13 +1,14 @@
 //! Those who rule on an iteration: the gates, then judge and reviewer.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ralph_engine::Fact;
 use ralph_engine::event::Event;
 use ralph_engine::fact::EndReason;
+use ralph_engine::gates;
 use ralph_engine::state::Current;
-use ralph_engine::types::{AgentOutcome, Evidence, GateResult, Iteration, Role, Verdict};
+use ralph_engine::types::{AgentOutcome, Evidence, GateResult, Iteration, Role, Severity, Verdict};
 use ralph_plugins::{PluginError, RefusalKind};
 use tokio::task::JoinSet;
 
@@ -17,14 +18,11 @@ use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
 use crate::redact;
-use crate::registry::BoundGate;
+use crate::registry::{BoundGate, GATE_SLACK};
 use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
 use crate::run::Loop;
 use crate::services::{ASKED_MAX, CallServices, GateAccess, Looked};
 use crate::setup::Setup;
-
-/// A gate may wait for the host this much longer than its programs may take.
-const GATE_SLACK: Duration = Duration::from_secs(30);
 
 impl Loop {
     /// All of them side by side, or one after another with `fail_fast`. Each
@@ -61,10 +59,10 @@ impl Loop {
             let Some(joined) = joined else { return Ok(()) };
             let fact = joined
                 .map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
-            let failed =
-                matches!(&fact, Fact::GateAnswered { result, .. } if !result.verdict.passed());
             self.record(fact)?;
-            if failed && self.s.rules.fail_fast {
+            if self.s.rules.fail_fast
+                && gates::weigh(&self.s.rules.groups, &self.current()?.gates).refuses()
+            {
                 return Ok(());
             }
         }
@@ -78,8 +76,7 @@ impl Loop {
     ) -> Result<GateCall, Error> {
         let access = gate.as_ref().map(|g| GateAccess {
             ws: self.s.project.ws.clone(),
-            git: self.s.git.clone(),
-            looked: looked.as_ref().clone(),
+            changes: Some((self.s.git.clone(), looked.as_ref().clone())),
             timeout: g.gate.timeout.get(),
             env: g.gate.env.clone(),
             hold: g.hold.clone(),
@@ -239,8 +236,7 @@ pub(crate) async fn again(
     for (name, gate) in &setup.gates {
         let access = GateAccess {
             ws: setup.project.ws.clone(),
-            git: setup.git.clone(),
-            looked: looked.clone(),
+            changes: Some((setup.git.clone(), looked.clone())),
             timeout: gate.gate.timeout.get(),
             env: gate.gate.env.clone(),
             hold: gate.hold.clone(),
@@ -294,6 +290,23 @@ struct GateCall {
 }
 
 async fn check(call: GateCall) -> Result<Fact, Error> {
+    let mut severity = call.gate.as_ref().map_or(Severity::Block, |g| g.severity);
+    let access = call.services.gate.as_ref();
+    if let (Some(gate), Some((_, looked))) = (&call.gate, access.and_then(|a| a.changes.as_ref()))
+        && let Some(verdict) = gate.when.skips(&looked.files)
+    {
+        return Ok(Fact::GateAnswered {
+            result: GateResult {
+                name: call.name,
+                severity,
+                verdict,
+            },
+            plugin: String::new(),
+            millis: 0,
+            sandbox: None,
+            waited: 0,
+        });
+    }
     let asked = Instant::now();
     let turn = call.gate.as_ref().and_then(|g| g.turn.clone());
     let _turn = match &turn {
@@ -333,9 +346,13 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
                             ..
                         },
                     )) => return Err(e.into()),
-                    Ok(Err(e)) => Verdict::could_not(e.to_string()),
+                    Ok(Err(e)) => {
+                        severity = g.unable(severity);
+                        Verdict::could_not(e.to_string())
+                    }
                     Err(_) => {
                         kept.answered = false;
+                        severity = g.unable(severity);
                         Verdict::could_not(format!(
                             "no answer within {}s; raise `timeout` of this gate",
                             limit.as_secs()
@@ -357,6 +374,7 @@ async fn check(call: GateCall) -> Result<Fact, Error> {
     Ok(Fact::GateAnswered {
         result: GateResult {
             name: call.name,
+            severity,
             verdict,
         },
         plugin,

@@ -93,6 +93,14 @@ impl Hold {
         Hold::new(config, root, &[&config.sandbox.gates, &gate.confine], false)
     }
 
+    /// For the programs of a tool, a notifier or a tracker: as for those of gates.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn of_plugin(config: &Config, root: &Path) -> Result<Hold, Error> {
+        Hold::new(config, root, &[&config.sandbox.gates], false)
+    }
+
     fn new(config: &Config, root: &Path, inner: &[&Confine], agent: bool) -> Result<Hold, Error> {
         let outer = &config.sandbox;
         let mut profile = outer.profile;

@@ -9,8 +9,10 @@
 //! - [`console`], `screen`: agents on a terminal, and a person's way to it; `redact`: nothing of it holds a secret
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
 //! - [`preview`], [`agent_check`]: what a run would do, and whether an agent is fit for it
+//! - `acting`, [`tools`], [`notify`]: plugins that are no part of an iteration
 //! - [`tasks`]: what a person does with tasks beside a run
 
+mod acting;
 mod agent;
 pub mod agent_check;
 mod ask;
@@ -54,12 +56,14 @@ pub mod status;
 pub mod steer;
 pub mod supervise;
 pub mod tasks;
+pub mod tools;
 pub mod trust;
 mod waiting;
 pub mod watch;
 mod words;
 mod worker;
 
+pub use acting::host;
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;

@@ -1,6 +1,7 @@
 //! Accepted work of a worker onto the branch.
 
 use ralph_engine::Fact;
+use ralph_engine::gates;
 use ralph_workspace::{Advanced, Restacked};
 
 use crate::checks::{self, Subject};
@@ -114,9 +115,9 @@ async fn checked_again(
     if l.stopping.forced() {
         return Err(Error::Stopped);
     }
-    let failed: Vec<String> = results
-        .iter()
-        .filter(|r| !r.verdict.passed())
+    let failed: Vec<String> = gates::weigh(&setup.rules.groups, &results)
+        .against
+        .into_iter()
         .map(|r| {
             let found: Vec<&str> = r
                 .verdict

@@ -1,13 +1,18 @@
 //! Tells people that a run has ended: on the desktop, through a program, to a
-//! web address. What can't be delivered is tried three times and then logged;
+//! web address, through notifier components. What can't be delivered is tried three times and then logged;
 //! it never changes what a run came to.
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use ralph_config::types::Notify;
+use ralph_plugins::{Kind, Notice};
 use serde_json::{Value, json};
 use tokio::process::Command;
+
+use crate::acting::Acting;
+use crate::error::Error;
+use crate::project::Project;
 
 /// One try may take this long.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -28,10 +33,42 @@ pub struct Message {
 }
 
 /// Delivers over all that is configured; what could not be delivered, for people.
-pub async fn send(config: &Notify, message: &Message) -> Vec<String> {
-    let wanted = config.on.is_empty() || config.on.contains(&message.event);
+pub async fn send(project: &Project, message: &Message) -> Vec<String> {
+    let config = &project.config.notify;
+    let mut failed = outside(config, message).await;
+    if wanted(config, message) {
+        for name in &config.plugins {
+            let told = || plugin(project, name, message);
+            failed.extend(tried(&format!("plugin {name}"), told).await);
+        }
+    }
+    failed
+}
+
+fn wanted(config: &Notify, message: &Message) -> bool {
+    config.on.is_empty() || config.on.contains(&message.event)
+}
+
+/// One try. The call is given up with the time; a loop in it ends by its own limit.
+async fn plugin(project: &Project, name: &str, message: &Message) -> Result<(), String> {
+    let notice = Notice {
+        event: message.event.clone(),
+        project: message.project.clone(),
+        text: message.text.clone(),
+        details: message.details.to_string(),
+    };
+    let told = async {
+        let host = crate::acting::host()?;
+        let acting = Acting::new(project, host, Kind::Notifier, name, LIMIT).await?;
+        let ctx = acting.context();
+        Ok::<(), Error>(acting.plugin().notify(&ctx, &notice).await?)
+    };
+    told.await.map_err(|e| e.to_string())
+}
+
+async fn outside(config: &Notify, message: &Message) -> Vec<String> {
     let mut failed = Vec::new();
-    if !wanted {
+    if !wanted(config, message) {
         return failed;
     }
     if config.desktop {
@@ -174,7 +211,7 @@ mod tests {
                 .to_vec(),
             ..Notify::default()
         };
-        assert_eq!(send(&config, &message()).await, Vec::<String>::new());
+        assert_eq!(outside(&config, &message()).await, Vec::<String>::new());
         let json: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
         assert_eq!(json["details"]["done"], 3);
         let arg = std::fs::read_to_string(out.with_extension("arg")).unwrap();
@@ -188,7 +225,7 @@ mod tests {
             on: vec!["blocked".into()],
             ..Notify::default()
         };
-        assert_eq!(send(&config, &message()).await, Vec::<String>::new());
+        assert_eq!(outside(&config, &message()).await, Vec::<String>::new());
     }
 
     #[tokio::test]
@@ -216,7 +253,7 @@ mod tests {
             webhook: Some(format!("http://127.0.0.1:{port}/hook")),
             ..Notify::default()
         };
-        assert_eq!(send(&config, &message()).await, Vec::<String>::new());
+        assert_eq!(outside(&config, &message()).await, Vec::<String>::new());
         let bodies = server.join().unwrap();
         assert!(bodies[1].starts_with("POST /hook"));
     }

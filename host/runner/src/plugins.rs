@@ -289,6 +289,7 @@ fn table(source: &str, sha256: Option<&str>) -> Plugin {
         source: source.to_owned(),
         sha256: sha256.map(str::to_owned),
         require_signature: false,
+        on_failure: Default::default(),
         allow: Default::default(),
         limits: Default::default(),
         config: Default::default(),

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::sources::beads::BeadsSource;
 use crate::sources::file::FileSource;
 use crate::sources::github::GithubSource;
+use crate::sources::plugin::PluginSource;
 use crate::sources::{Source, Tasks};
 use crate::trust::Trust;
 
@@ -181,6 +182,7 @@ impl Project {
             TaskSource::File => Arc::new(FileSource::new(&self.ws, self.task_path()?)),
             TaskSource::Github => Arc::new(GithubSource::new(&self.ws, tasks)),
             TaskSource::Beads => Arc::new(BeadsSource::new(&self.ws, tasks)),
+            TaskSource::Plugin => Arc::new(PluginSource::new(self)),
         })
     }
 

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use ralph_engine::fact::{Claim, IterationResult, Rules};
+use ralph_engine::gates;
 use ralph_engine::state::Current;
 use ralph_engine::types::{AgentOutcome, FileChange, Role, Usage};
 use ralph_engine::{Fact, State};
@@ -159,7 +160,7 @@ impl Finished<'_> {
 
     fn gates_ok(&self) -> Option<bool> {
         let gates = &self.current.gates;
-        (!gates.is_empty()).then(|| gates.iter().all(|g| g.verdict.passed()))
+        (!gates.is_empty()).then(|| !gates::weigh(&self.rules.groups, gates).refuses())
     }
 
     fn blocked(&self) -> bool {
@@ -214,7 +215,7 @@ impl Finished<'_> {
                     gate += 1;
                     digests.insert(format!("gate {}", result.name), json!(plugin));
                     out.push((format!("gate_{gate:02}"), json!({
-                        "name": result.name, "plugin_sha256": plugin, "verdict": result.verdict,
+                        "name": result.name, "severity": result.severity, "plugin_sha256": plugin, "verdict": result.verdict,
                         "returncode": i32::from(!result.verdict.passed()), "sandbox": sandbox,
                         "ended_at": line.at, "duration_seconds": *millis as f64 / 1e3,
                         "waited_seconds": *waited as f64 / 1e3, "_schema": RECEIPT_SCHEMA,

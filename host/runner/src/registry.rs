@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ralph_config::Config;
-use ralph_config::types::{Agent, Gate, Home, Plugin as PluginConfig, Table};
-use ralph_engine::types::Role;
+use ralph_config::types::{self, Agent, Gate, Home, Plugin as PluginConfig, Table};
+use ralph_config::units::Span;
+use ralph_engine::gates::When;
+use ralph_engine::types::{Role, Severity};
 use ralph_plugins::{Component, Grants, Host, Kind, Limits, Manifest, Plugin, builtin};
 use ralph_workspace::Workspace;
 use serde_json::{Value, json};
@@ -18,6 +21,8 @@ use crate::program;
 use crate::project::Project;
 use crate::sourcing::Sourcing;
 
+/// A gate may wait for the host this much longer than its programs may take.
+pub(crate) const GATE_SLACK: Duration = Duration::from_secs(30);
 /// What a component gives back that passes a prompt on may be this big.
 const PROMPT_MAX: u64 = 16 << 20;
 
@@ -39,8 +44,21 @@ pub struct BoundGate {
     pub bound: Bound,
     /// What holds its programs.
     pub hold: Arc<Hold>,
+    /// What its failure does.
+    pub severity: Severity,
+    /// Which changes it is about.
+    pub when: Arc<When>,
+    /// Is it to let work pass when its plugin fails?
+    pub open: bool,
     /// Held while it runs, if it is exclusive: shared by the gates with the same words, and by all workers.
     pub turn: Option<Arc<tokio::sync::Mutex<()>>>,
+}
+
+impl BoundGate {
+    /// What its failure does when it could not rule.
+    pub(crate) fn unable(&self, severity: Severity) -> Severity {
+        if self.open { Severity::Warn } else { severity }
+    }
 }
 
 /// An agent, ready to work.
@@ -124,11 +142,17 @@ impl Registry {
                 let sourcing = self.sourcing()?.clone();
                 let plugin = table.cloned();
                 let own = name.to_owned();
+                let compile = table.map_or_else(
+                    || types::Limits::default().compile,
+                    |plugin| plugin.limits.compile,
+                );
                 let artifact = blocking(move || match plugin {
                     Some(plugin) => sourcing.load(&own, &plugin),
                     None => Err(Error::Usage(format!("there is no plugin `{own}`"))),
                 });
-                self.host.load(name, path, &artifact.await?.bytes).await?
+                self.host
+                    .load_within(name, path, &artifact.await?.bytes, compile.get())
+                    .await?
             }
         };
         self.loaded.lock().await.insert(key, component.clone());
@@ -156,19 +180,17 @@ impl Registry {
         name: &str,
         own: Grants,
         config: Table,
+        wait: Option<Duration>,
     ) -> Result<Bound, Error> {
         let component = self.component(kind, name).await?;
         let table = self.config.plugins.get(name);
         let grants = grants(kind, table, own, component.manifest())?;
-        let limits = table.map_or_else(
-            || own_limits(kind),
-            |p| Limits {
-                time: p.limits.time.get(),
-                memory: p.limits.memory.bytes(),
-                output: p.limits.output.bytes(),
-                ..Limits::default()
-            },
-        );
+        let limits = table.map_or_else(|| own_limits(kind), |p| limits(&p.limits));
+        let own = table.and_then(|p| p.limits.wait).map(Span::get);
+        let limits = Limits {
+            wait: own.or(wait).unwrap_or(limits.wait),
+            ..limits
+        };
         let mut merged = table.map(|p| p.config.clone()).unwrap_or_default();
         merged.extend(config);
         Ok(Bound {
@@ -203,8 +225,17 @@ impl Registry {
                 json!(gate.timeout.get().as_millis() as u64),
             );
         }
-        let bound = self.bind(Kind::Gate, name, grants, config).await?;
+        let wait = Some(gate.timeout.get() + GATE_SLACK);
+        let bound = self.bind(Kind::Gate, name, grants, config, wait).await?;
+        let when = When::new(&gate.when.changed).map_err(Error::Usage)?;
+        let table = self.config.plugins.get(name);
         Ok(BoundGate {
+            severity: match gate.severity {
+                types::Severity::Block => Severity::Block,
+                types::Severity::Warn => Severity::Warn,
+            },
+            when: Arc::new(when),
+            open: table.is_some_and(|t| t.on_failure == types::OnFailure::Open),
             hold: Arc::new(Hold::of_gate(&self.config, self.ws.root(), gate)?),
             gate: gate.clone(),
             bound,
@@ -262,7 +293,10 @@ impl Registry {
                 config.entry(key).or_insert(value);
             }
         }
-        let bound = self.bind(kind, &plugin, Grants::default(), config).await?;
+        let wait = (kind == Kind::Agent).then(|| agent.timeout.get());
+        let bound = self
+            .bind(kind, &plugin, Grants::default(), config, wait)
+            .await?;
         Ok(BoundAgent {
             name: name.to_owned(),
             agent,
@@ -294,14 +328,28 @@ impl Registry {
         if let Some(preamble) = preamble {
             config.insert("preamble".into(), preamble.into());
         }
-        self.bind(Kind::Judge, name, Grants::default(), config)
+        self.bind(Kind::Judge, name, Grants::default(), config, None)
             .await
+    }
+
+    /// A tool, a notifier or a tracker, and what holds its programs.
+    pub(crate) async fn acting(&self, kind: Kind, name: &str) -> Result<(Bound, Hold), Error> {
+        let bound = self
+            .bind(kind, name, Grants::default(), Table::new(), None)
+            .await?;
+        Ok((bound, Hold::of_plugin(&self.config, self.ws.root())?))
     }
 
     /// A canonicaliser.
     pub async fn canonicaliser(&self, name: &str) -> Result<Bound, Error> {
-        self.bind(Kind::Canonicaliser, name, Grants::default(), Table::new())
-            .await
+        self.bind(
+            Kind::Canonicaliser,
+            name,
+            Grants::default(),
+            Table::new(),
+            None,
+        )
+        .await
     }
 }
 
@@ -312,6 +360,20 @@ impl BoundAgent {
             let env = program::environment(self, &[]);
             self.hold.foresee(ws, &env).await;
         }
+    }
+}
+
+fn limits(table: &types::Limits) -> Limits {
+    Limits {
+        time: table.time.get(),
+        start: table.start.get(),
+        memory: table.memory.bytes(),
+        output: table.output.bytes(),
+        log: table.log.bytes(),
+        crossing: table.crossing.bytes(),
+        table_elements: table.table_elements.into(),
+        instances: table.instances,
+        ..Limits::default()
     }
 }
 
@@ -368,7 +430,7 @@ pub fn grants(
 fn own_limits(kind: Kind) -> Limits {
     let limits = Limits::default();
     match kind {
-        Kind::Gate => limits,
+        Kind::Gate | Kind::Tool | Kind::Notifier => limits,
         _ => Limits {
             output: PROMPT_MAX,
             ..limits

@@ -55,7 +55,7 @@ pub struct CallServices {
     pub log: Option<Mutex<RawLog>>,
     /// For drivers: what the agent is told.
     pub prompt: String,
-    /// For gates.
+    /// For gates, tools, notifiers and trackers.
     pub gate: Option<GateAccess>,
     /// What a gate asked of the host, and was told.
     pub asked: Mutex<Asked>,
@@ -63,15 +63,13 @@ pub struct CallServices {
     pub held: Mutex<Option<serde_json::Value>>,
 }
 
-/// What a gate may reach, if it is granted.
+/// What a plugin may reach, if it is granted: a gate; and without changes a tool, a notifier, a tracker.
 #[derive(Clone)]
 pub struct GateAccess {
     /// The guard.
     pub ws: Workspace,
-    /// For diffs.
-    pub git: Git,
-    /// What changed.
-    pub looked: Looked,
+    /// For diffs, and what changed.
+    pub changes: Option<(Git, Looked)>,
     /// For programs.
     pub timeout: Duration,
     /// For programs.
@@ -163,19 +161,17 @@ impl Services for CallServices {
     }
 
     async fn files(&self) -> Vec<FileChange> {
-        self.gate
-            .as_ref()
-            .map(|g| g.looked.files.as_ref().clone())
+        let changes = self.gate.as_ref().and_then(|g| g.changes.as_ref());
+        changes
+            .map(|(_, looked)| looked.files.as_ref().clone())
             .unwrap_or_default()
     }
 
     async fn diff(&self, max_bytes: u64) -> DiffText {
-        let Some(gate) = &self.gate else {
+        let Some((git, looked)) = self.gate.as_ref().and_then(|g| g.changes.as_ref()) else {
             return DiffText::default();
         };
-        let looked = &gate.looked;
-        match gate
-            .git
+        match git
             .diff(&looked.base, &looked.now, &looked.ignore, max_bytes)
             .await
         {
@@ -196,7 +192,9 @@ impl Services for CallServices {
 
     async fn run(&self, command: Command) -> Result<Output, ProcessError> {
         let Some(gate) = &self.gate else {
-            return Err(ProcessError::Denied("only gates may run programs".into()));
+            return Err(ProcessError::Denied(
+                "a plugin of this kind runs no programs".into(),
+            ));
         };
         let asking = command.clone();
         let program = if command.program.contains('/') {

@@ -154,6 +154,7 @@ impl Setup {
             max_attempts: config.run.max_attempts,
             no_progress_limit: config.run.no_progress_limit,
             gates: config.gates.iter().map(|g| g.name.clone()).collect(),
+            groups: config.groups(),
             fail_fast: config.run.fail_fast,
             judge: judge.is_some(),
             review: review.is_some(),

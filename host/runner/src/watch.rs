@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use ralph_engine::gates;
 use ralph_engine::types::GateResult;
 use ralph_workspace::Git;
 use tokio::sync::mpsc;
@@ -29,13 +30,10 @@ pub struct Checked {
     pub results: Vec<GateResult>,
     /// Changed paths since the last commit.
     pub files: usize,
-}
-
-impl Checked {
-    /// Did all of them pass?
-    pub fn passed(&self) -> bool {
-        self.results.iter().all(|r| r.verdict.passed())
-    }
+    /// Groups that don't hold.
+    pub groups: Vec<String>,
+    /// Would they let it pass?
+    pub passed: bool,
 }
 
 /// Asks all gates about what differs from the last commit.
@@ -55,9 +53,12 @@ pub async fn check(setup: &Setup, bus: &Bus, stopping: &Stopping) -> Result<Chec
         files: std::sync::Arc::new(files),
     };
     let results = checks::again(setup, bus, stopping, Subject::nobody(), looked).await?;
+    let weighed = gates::weigh(&setup.rules.groups, &results);
     Ok(Checked {
-        results,
+        groups: weighed.groups.iter().map(ToString::to_string).collect(),
+        passed: !weighed.refuses(),
         files: count,
+        results,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ralph_config::Origins;
+use ralph_config::types::Severity;
 use ralph_engine::claim::Tokens;
 use ralph_engine::prompt::{self, Budget};
 use ralph_engine::state::Current;
@@ -143,12 +144,20 @@ impl Loop {
         // One line more with each iteration, and only the newest are shown.
         let window = (words.budget.progress as u64).saturating_mul(2);
         let progress = records::tail(&project.ws, &files.progress, window)?;
+        let warning = project.config.gates.iter();
+        let warning: Vec<String> = warning
+            .filter(|g| g.severity == Severity::Warn)
+            .map(|g| g.name.clone())
+            .collect();
         let input = prompt::Input {
             header: words.header.as_deref(),
             task: &c.task,
             attempt: (c.attempt, self.s.rules.max_attempts),
             record: self.state.tasks.get(&c.task.id),
+            warned: &self.state.warned,
             gates: &self.s.rules.gates,
+            warning: &warning,
+            groups: &self.s.rules.groups,
             agent: &c.agent,
             agents: agents.as_deref().map(|t| (files.agents.as_str(), t)),
             specs: &specs,

@@ -91,10 +91,11 @@ fn put(names: &[String]) -> Result<(), String> {
     let from = paths::guest_target().join(TARGET).join("release");
     let to = paths::components();
     fs::create_dir_all(&to).map_err(|e| format!("{}: {e}", to.display()))?;
+    fs::create_dir_all(to.join(TESTS)).map_err(|e| format!("{}: {e}", to.display()))?;
     for name in names {
         let built = from.join(format!("{}.wasm", name.replace('-', "_")));
         let bytes = fs::read(&built).map_err(|e| format!("{}: {e}", built.display()))?;
-        let file = to.join(format!("{name}.wasm"));
+        let file = file_of(name);
         if fs::read(&file).is_ok_and(|old| old == bytes) {
             continue;
         }
@@ -106,6 +107,17 @@ fn put(names: &[String]) -> Result<(), String> {
     }
     remove_others(&to, names);
     Ok(())
+}
+
+/// Those for tests lie apart, and don't get into the host.
+const TESTS: &str = "tests";
+
+fn file_of(name: &str) -> PathBuf {
+    let dir = paths::components();
+    match name.strip_prefix("test-") {
+        Some(name) => dir.join(TESTS).join(format!("{name}.wasm")),
+        None => dir.join(format!("{name}.wasm")),
+    }
 }
 
 /// Components of plugins that are gone.
@@ -191,7 +203,7 @@ fn whole(sources: u64, names: &[String]) -> Option<String> {
     let lock = content(&paths::root().join("plugins/Cargo.lock"))?;
     let mut text = format!("{sources:016x}\n{lock:016x}\n");
     for name in names {
-        let component = content(&paths::components().join(format!("{name}.wasm")))?;
+        let component = content(&file_of(name))?;
         text += &format!("{component:016x} {name}\n");
     }
     Some(text)

@@ -14,13 +14,13 @@ pub mod imports {
         inline: "
             package ralph:sdk;
             world imports {
-                import ralph:plugin/types@0.1.0;
-                import ralph:plugin/log@0.1.0;
-                import ralph:plugin/config@0.1.0;
-                import ralph:plugin/changes@0.1.0;
-                import ralph:plugin/process@0.1.0;
-                import ralph:plugin/events@0.1.0;
-                import ralph:plugin/call@0.1.0;
+                import ralph:plugin/types@0.2.0;
+                import ralph:plugin/log@0.2.0;
+                import ralph:plugin/config@0.2.0;
+                import ralph:plugin/changes@0.2.0;
+                import ralph:plugin/process@0.2.0;
+                import ralph:plugin/events@0.2.0;
+                import ralph:plugin/call@0.2.0;
             }
         ",
         world: "ralph:sdk/imports",
@@ -36,11 +36,11 @@ pub mod gate {
         path: "../../wit",
         world: "gate-plugin",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/changes@0.1.0": crate::bindings::imports::ralph::plugin::changes,
-            "ralph:plugin/process@0.1.0": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/changes@0.2.0": crate::bindings::imports::ralph::plugin::changes,
+            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -56,10 +56,10 @@ pub mod agent_driver {
         path: "../../wit",
         world: "agent-driver-plugin",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/call@0.1.0": crate::bindings::imports::ralph::plugin::call,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/call@0.2.0": crate::bindings::imports::ralph::plugin::call,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -76,16 +76,16 @@ pub mod agent_check {
         inline: "
             package ralph:sdk-check;
             world check {
-                import ralph:plugin/log@0.1.0;
-                import ralph:plugin/config@0.1.0;
-                export ralph:plugin/agent-check@0.1.0;
+                import ralph:plugin/log@0.2.0;
+                import ralph:plugin/config@0.2.0;
+                export ralph:plugin/agent-check@0.2.0;
             }
         ",
         world: "ralph:sdk-check/check",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -101,10 +101,10 @@ pub mod agent {
         path: "../../wit",
         world: "agent-plugin",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/events@0.1.0": crate::bindings::imports::ralph::plugin::events,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/events@0.2.0": crate::bindings::imports::ralph::plugin::events,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -120,9 +120,9 @@ pub mod judge {
         path: "../../wit",
         world: "judge-plugin",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -138,14 +138,71 @@ pub mod canonicaliser {
         path: "../../wit",
         world: "canonicaliser-plugin",
         with: {
-            "ralph:plugin/types@0.1.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.1.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.1.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
         pub_export_macro: true,
         export_macro_name: "export",
         default_bindings_module: "ralph_plugin::__private::canonicaliser",
+    });
+}
+
+/// World `tool-plugin`.
+pub mod tool {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "tool-plugin",
+        with: {
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+        },
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "ralph_plugin::__private::tool",
+    });
+}
+
+/// World `notifier-plugin`.
+pub mod notifier {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "notifier-plugin",
+        with: {
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+        },
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "ralph_plugin::__private::notifier",
+    });
+}
+
+/// World `tracker-plugin`.
+pub mod tracker {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "tracker-plugin",
+        with: {
+            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+        },
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        export_macro_name: "export",
+        default_bindings_module: "ralph_plugin::__private::tracker",
     });
 }

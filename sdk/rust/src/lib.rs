@@ -11,6 +11,9 @@
 //! | `agent-plugin`         | [`Agent`]         | [`agent!`]        |
 //! | `judge-plugin`         | [`Judge`]         | [`judge!`]        |
 //! | `canonicaliser-plugin` | [`Canonicaliser`] | [`canonicaliser!`]|
+//! | `tool-plugin`          | [`Tools`]         | [`tools!`]        |
+//! | `notifier-plugin`      | [`Notifier`]      | [`notifier!`]     |
+//! | `tracker-plugin`       | [`Tracker`]       | [`tracker!`]      |
 //!
 //! A driver that can also tell whether its program is fit to work implements
 //! [`AgentCheck`] beside [`AgentDriver`], and adds [`agent_check!`].
@@ -66,6 +69,9 @@ mod driver;
 mod gate;
 mod judge;
 mod manifest;
+mod notifier;
+mod tool;
+mod tracker;
 mod types;
 
 pub mod call;
@@ -88,6 +94,9 @@ pub use config::{config, parse_config};
 pub use driver::{AgentDriver, Ending, Exit, Launch, PromptBy, Reaction, Sandbox, Session};
 pub use gate::Gate;
 pub use judge::{Evidence, GateResult, Judge};
+pub use notifier::{Notice, Notifier};
+pub use tool::{Tool, Tools};
+pub use tracker::{NewTask, Tracked, TrackedState, TrackedTask, Tracker};
 pub use types::{
     ChangeKind, Error, Event, FileChange, Finding, Iteration, Limit, Outcome, Role, Status, Task,
     Usage, Verdict, message_of,
@@ -97,7 +106,9 @@ pub use types::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::bindings::{
-        agent, agent_check, agent_driver, canonicaliser, gate, imports, judge,
+        agent, agent_check, agent_driver, canonicaliser, gate, imports, judge, notifier, tool,
+        tracker,
     };
     pub use crate::driver::SessionCell;
+    pub use crate::tool::call as call_tool;
 }

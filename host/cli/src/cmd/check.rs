@@ -21,7 +21,7 @@ pub async fn check(dir: &Path, out: &Out) -> Result<ExitCode, Error> {
     let checked = checked?;
     show(&checked, out);
     Ok(out.done(
-        u8::from(!checked.passed()),
+        u8::from(!checked.passed),
         &json!({ "files": checked.files, "gates": checked.results }),
     ))
 }
@@ -37,7 +37,7 @@ pub async fn watch(dir: &Path, args: &WatchArgs, out: &Out) -> Result<ExitCode, 
         &stopping,
         args.debounce.get(),
         |checked| {
-            passed = Some(checked.passed());
+            passed = Some(checked.passed);
             if out.json {
                 out.line(&json!({ "files": checked.files, "gates": checked.results }));
             } else {
@@ -68,6 +68,7 @@ fn show(checked: &Checked, out: &Out) {
         let (color, word) = match result.verdict.status {
             Status::Pass => (AnsiColor::Green, "pass"),
             Status::Skip => (AnsiColor::BrightBlack, "skip"),
+            Status::Fail if !result.severity.blocks() => (AnsiColor::Yellow, "warn"),
             Status::Fail => (AnsiColor::Red, "fail"),
         };
         let summary = ralph_engine::text::one_line(&result.verdict.summary, 160);
@@ -84,5 +85,11 @@ fn show(checked: &Checked, out: &Out) {
                 out.text(format!("    {line}"));
             }
         }
+    }
+    for group in &checked.groups {
+        out.text(format!(
+            "{group:<18} {}  not enough of its gates passed",
+            out.paint(AnsiColor::Red, "fail")
+        ));
     }
 }

@@ -22,19 +22,7 @@ pub mod tail;
 pub mod task;
 pub mod trust;
 
-use ralph_plugins::{Host, HostOptions};
-use ralph_runner::Error;
-
-/// The component host with the user's cache.
-pub fn host() -> Result<Host, Error> {
-    let cache = ralph_runner::trust::user_dir("XDG_CACHE_HOME", ".cache")
-        .ok()
-        .map(|d| d.join("components"));
-    Ok(Host::new(HostOptions {
-        cache_dir: cache,
-        ..HostOptions::default()
-    })?)
-}
+pub use ralph_runner::host;
 
 /// The beginning of a digest or a commit, for people.
 fn short(digest: &str) -> &str {

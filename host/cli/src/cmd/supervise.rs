@@ -49,7 +49,8 @@ pub async fn supervise(dir: &Path, args: SuperviseArgs, out: &Out) -> Result<Exi
 /// Tells those who want to know that a run has ended.
 pub async fn tell(project: &Project, end: Option<EndReason>, quiet: bool) {
     let config = &project.config.notify;
-    if !config.desktop && config.command.is_empty() && config.webhook.is_none() {
+    let nobody = !config.desktop && config.command.is_empty() && config.webhook.is_none();
+    if nobody && config.plugins.is_empty() {
         return;
     }
     // That the tasks can't be read may be the very reason for the end.
@@ -71,7 +72,7 @@ pub async fn tell(project: &Project, end: Option<EndReason>, quiet: bool) {
             "blocked": now.as_ref().map(|n| &n.blocked),
         }),
     };
-    for failed in notify::send(config, &message).await {
+    for failed in notify::send(project, &message).await {
         if !quiet {
             note(&format!("warning: not notified: {failed}"));
         }

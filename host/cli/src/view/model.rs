@@ -9,7 +9,9 @@ use ralph_engine::event::Event;
 use ralph_engine::fact::{EndReason, IterationResult, Phase, Spent};
 use ralph_engine::pace::Waiting;
 use ralph_engine::text::{one_line, strip_escapes};
-use ralph_engine::types::{AgentEvent, AgentOutcome, Finding, Role, Status, Usage, Verdict};
+use ralph_engine::types::{
+    AgentEvent, AgentOutcome, Finding, Role, Severity, Status, Usage, Verdict,
+};
 use ralph_runner::clock;
 
 /// Agent lines that a live view shows.
@@ -230,7 +232,7 @@ impl Model {
                 if *waited >= 1000 {
                     who.push_str(&format!(" (after {} for its turn)", time(*waited)));
                 }
-                verdict_lines(&who, &result.verdict, *millis)
+                verdict_lines(&who, &result.verdict, result.severity, *millis)
             }
             Fact::Answered {
                 role,
@@ -245,7 +247,7 @@ impl Model {
                 } else {
                     "judge"
                 };
-                verdict_lines(who, verdict, *millis)
+                verdict_lines(who, verdict, Severity::Block, *millis)
             }
             Fact::Committed { sha, note } => {
                 let mut lines = Vec::new();
@@ -395,10 +397,11 @@ fn said(tone: Tone, text: String) -> Said {
 }
 
 /// A verdict in one line; below a failed one the end of what it found.
-fn verdict_lines(who: &str, verdict: &Verdict, millis: u64) -> Vec<Said> {
+fn verdict_lines(who: &str, verdict: &Verdict, severity: Severity, millis: u64) -> Vec<Said> {
     let (tone, word) = match verdict.status {
         Status::Pass => (Tone::Good, "pass"),
         Status::Skip => (Tone::Quiet, "skip"),
+        Status::Fail if severity == Severity::Warn => (Tone::Quiet, "warn"),
         Status::Fail => (Tone::Bad, "fail"),
     };
     let summary = one_line(&verdict.summary, WIDTH);

@@ -269,6 +269,7 @@ fn kind(project: &Project) -> &'static str {
     match project.config.tasks.source {
         TaskSource::Github => "github_issues",
         TaskSource::Beads => "beads",
+        TaskSource::Plugin => "plugin",
         TaskSource::File => match project.task_path() {
             Ok(path) if path.ends_with(".json") => "json",
             Ok(path) if path.ends_with(".yaml") || path.ends_with(".yml") => "yaml",

@@ -152,7 +152,7 @@ impl Service for Session {
                 Discover::done(super::document_of(&[self.port], version))
             }
             (Port::Tools, ListTools::NAME) => ListTools::done(calls::Tools {
-                tools: tools::list(),
+                tools: self.shared.tools.list().await,
             }),
             (Port::Tools, CallTool::NAME) => {
                 let id = params.id();
@@ -176,7 +176,7 @@ impl Service for Session {
     }
 
     fn takes_long(&self, method: &str) -> bool {
-        matches!(method, CallTool::NAME | Eval::NAME)
+        matches!(method, CallTool::NAME | ListTools::NAME | Eval::NAME)
     }
 
     fn only_speakers(&self) -> bool {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_plugins::Host;
+use ralph_runner::tools::Refused;
 use ralph_runner::{Bus, Control, Error, Project, RunOptions, Setup, Trust, audit, tasks, watch};
 use schemars::{JsonSchema, schema_for};
 use serde::de::DeserializeOwned;
@@ -80,19 +81,19 @@ struct StopArguments {
 /// One tool, as a client is told of it.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Tool {
-    name: &'static str,
-    description: &'static str,
+    name: String,
+    description: String,
     #[serde(rename = "inputSchema")]
     #[schemars(with = "Map<String, Value>")]
     input_schema: Value,
 }
 
-/// All tools.
-pub(super) fn list() -> Vec<Tool> {
+/// The host's own.
+fn own() -> Vec<Tool> {
     fn tool<A: JsonSchema>(name: &'static str, description: &'static str) -> Tool {
         Tool {
-            name,
-            description,
+            name: name.to_owned(),
+            description: description.to_owned(),
             input_schema: schema_for!(A).into(),
         }
     }
@@ -142,13 +143,17 @@ impl Tools {
 
     /// Calls one. The result is flat, and once more as text for those who read that.
     pub(super) async fn call(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
-        let Value::Object(fields) = self.answer(name, arguments).await? else {
+        let Value::Object(mut fields) = self.answer(name, arguments).await? else {
             return Err(RpcError::new(NOT_NOW, "the tool gave no object"));
         };
         let success = fields.get("ok").and_then(Value::as_bool).unwrap_or(true);
         let mut whole = fields.clone();
         whole.insert("success".to_owned(), json!(success));
         let text = Value::Object(whole).to_string();
+        // These have a meaning of their own here; what a component's tool says by them is in the text.
+        for taken in ["success", "content"] {
+            fields.shift_remove(taken);
+        }
         CallTool::done(Called {
             fields,
             success,
@@ -206,13 +211,48 @@ impl Tools {
                 });
                 Ok(json!({ "plugins": named.collect::<Vec<_>>() }))
             }
+            _ if name.contains('.') => self.of_plugin(name, arguments).await,
             _ => {
                 let name = ralph_engine::text::one_line(name, 60);
-                let there: Vec<_> = list().into_iter().map(|t| t.name).collect();
+                let there: Vec<_> = own().into_iter().map(|t| t.name).collect();
                 let text = format!("there is no tool `{name}`; there are {}", there.join(", "));
                 Err(RpcError::new(METHOD_NOT_FOUND, text))
             }
         }
+    }
+
+    /// All tools: the host's own, and those of plugins of the project in the first root.
+    pub(super) async fn list(&self) -> Vec<Tool> {
+        let mut tools = own();
+        // Where no project is, or none that can be read, there are no others.
+        let Ok(project) = self.project(None) else {
+            return tools;
+        };
+        let (offered, problems) = ralph_runner::tools::offered(&project).await;
+        for problem in problems {
+            tracing::warn!("{problem}");
+        }
+        tools.extend(offered.into_iter().map(|tool| Tool {
+            name: tool.name,
+            description: tool.description,
+            input_schema: tool.schema.json().clone(),
+        }));
+        tools
+    }
+
+    async fn of_plugin(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
+        let project = self.project(None)?;
+        let called = ralph_runner::tools::call(&project, name, arguments).await;
+        called.map(Value::Object).map_err(|refused| match refused {
+            Refused::Failed(error) => failed(error),
+            Refused::Arguments(why) => RpcError::bad_params(&why),
+            Refused::Unknown => {
+                let name = ralph_engine::text::one_line(name, 160);
+                let text =
+                    format!("there is no tool `{name}`: no plugin of [tools] plugins offers it");
+                RpcError::new(METHOD_NOT_FOUND, text)
+            }
+        })
     }
 
     async fn ask(&self, bridge: &Bridge, method: &str, params: &Value) -> Result<Value, RpcError> {
@@ -240,7 +280,7 @@ impl Tools {
         let checked = watch::check(&setup, &Bus::default(), &stopping).await;
         let checked = checked.map_err(failed)?;
         Ok(json!({
-            "passed": checked.passed(), "files": checked.files, "gates": checked.results,
+            "passed": checked.passed, "files": checked.files, "gates": checked.results,
         }))
     }
 

@@ -253,7 +253,9 @@ fn accepted_by(record: &Record, gates: &[Ruled], judge: bool, review: bool) -> V
     {
         by.push("the agent ticked it in the task file".to_owned());
     }
-    by.extend(gates.iter().map(|g| format!("gate {}", g.name)));
+    let passed = |name: &str| c.gates.iter().all(|g| g.name != name || g.verdict.passed());
+    let passed = gates.iter().filter(|g| passed(&g.name));
+    by.extend(passed.map(|g| format!("gate {}", g.name)));
     for (asked, name) in [(judge, "judge"), (review, "review")] {
         by.extend(asked.then(|| name.to_owned()));
     }

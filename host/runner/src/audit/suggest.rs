@@ -14,7 +14,7 @@ pub fn after(record: &Record, task_file: &str) -> String {
     let failed: Vec<&str> = c
         .gates
         .iter()
-        .filter(|g| !g.verdict.passed())
+        .filter(|g| g.severity.blocks() && !g.verdict.passed())
         .map(|g| g.name.as_str())
         .collect();
     let seen = c.seen.as_ref();

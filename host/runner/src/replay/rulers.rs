@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ralph_engine::types::{Role, Verdict};
+use ralph_engine::types::{Role, Status, Verdict};
 use ralph_plugins::PluginError;
 use ralph_workspace::sha256_hex;
 
@@ -23,6 +23,9 @@ impl Player<'_> {
     }
 
     async fn check(&self, name: &str, then: &Verdict, plugin: &str) -> Result<Outcome, Early> {
+        if plugin.is_empty() && then.status == Status::Skip {
+            return Ok(same("skipped: the changes weren't among those it is about"));
+        }
         if plugin.is_empty() {
             return Err(not("it wasn't configured"));
         }

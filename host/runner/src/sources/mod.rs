@@ -2,6 +2,7 @@
 //!
 //! - [`file`]: a task file; `guard`: what an agent may not do to it
 //! - [`github`], [`beads`]: trackers, through their own programs; `gh`: its calls; `program`: how those are run
+//! - [`plugin`]: a tracker component
 //! - [`held`]: a tracker as a worker in a worktree sees it
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ mod gh;
 pub mod github;
 mod guard;
 pub mod held;
+pub mod plugin;
 mod program;
 
 /// The tasks as they were just read.

@@ -1,5 +1,5 @@
-//! Patterns for paths below the project's root, as the built-in gates take them
-//! in their configuration. The rule, which is that of `.gitignore` but for the
+//! Patterns for paths below the project's root, as the built-in gates and the host
+//! (`[[gates]] when`) take them in their configuration. The rule, which is that of `.gitignore` but for the
 //! braces and the last two points:
 //!
 //! * `*` and `?` stand for any characters but `/`; `[ab]`, `[a-z]`, `[!a]` for one;
@@ -19,25 +19,20 @@ pub mod braces;
 pub mod pattern;
 
 use pattern::Pattern;
-use ralph_plugin::Error;
 
 /// A list of patterns out of a configuration.
 #[derive(Debug, Default)]
 pub struct PathGlobs(Vec<(String, Vec<Pattern>)>);
 
 impl PathGlobs {
-    /// `key` is where the patterns stand in the configuration.
-    ///
     /// # Errors
-    /// [`Error::InvalidConfig`] that names the key, the pattern and what is wrong with it.
-    pub fn new<S: AsRef<str>>(key: &str, patterns: &[S]) -> Result<Self, Error> {
+    /// The pattern, and what is wrong with it.
+    pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
         let compiled = |pattern: &S| {
             let pattern = pattern.as_ref();
             match compile(pattern) {
                 Ok(alternatives) => Ok((pattern.to_owned(), alternatives)),
-                Err(why) => Err(Error::invalid_config(format!(
-                    "`{key}`: the pattern `{pattern}` {why}"
-                ))),
+                Err(why) => Err(format!("the pattern `{pattern}` {why}")),
             }
         };
         patterns
@@ -50,6 +45,11 @@ impl PathGlobs {
     /// True if there is no pattern at all.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The patterns, as they were written.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(pattern, _)| pattern.as_str())
     }
 
     /// The first pattern that means `path`.

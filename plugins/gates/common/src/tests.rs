@@ -57,7 +57,7 @@ fn the_documented_rule_holds() {
         ("a**b", &["ab", "axxb"], &["a/b"]),
         ("é*語", &["é語", "é x 語"], &["e語"]),
     ] {
-        let globs = PathGlobs::new("allow", &[pattern]).unwrap();
+        let globs = PathGlobs::new(&[pattern]).unwrap();
         for path in yes {
             assert_eq!(globs.find(path), Some(pattern), "{pattern} {path}");
         }
@@ -68,36 +68,26 @@ fn the_documented_rule_holds() {
 }
 
 #[test]
-fn a_bad_pattern_is_named_with_its_key() {
+fn a_bad_pattern_is_named() {
     for pattern in [
         "[a", "[", "[!", "[]", "{a", "a}", "", "  ", "!a", "../a", "a/../b", "a/./b", "/", "a//b",
         "a\\", "[z-a]", "[a/b]",
     ] {
-        let error = PathGlobs::new("deny", &["ok", pattern]).unwrap_err();
-        let Error::InvalidConfig(text) = error else {
-            panic!("{pattern}: {error:?}")
-        };
-        assert!(
-            text.contains("`deny`") && text.contains(&format!("`{pattern}`")),
-            "{text}"
-        );
+        let text = PathGlobs::new(&["ok", pattern]).unwrap_err();
+        assert!(text.contains(&format!("`{pattern}`")), "{text}");
     }
 }
 
 #[test]
 fn braces_cannot_multiply_without_end() {
-    assert!(PathGlobs::new("allow", &["{a,b}".repeat(8)]).is_ok());
-    assert!(PathGlobs::new("allow", &["{a,b}".repeat(40)]).is_err());
+    assert!(PathGlobs::new(&["{a,b}".repeat(8)]).is_ok());
+    assert!(PathGlobs::new(&["{a,b}".repeat(40)]).is_err());
 }
 
 #[test]
 fn many_stars_take_no_more_time_than_others() {
     let start = std::time::Instant::now();
-    let globs = PathGlobs::new(
-        "allow",
-        &["*a".repeat(200) + "b", "**/a/".repeat(200) + "b"],
-    )
-    .unwrap();
+    let globs = PathGlobs::new(&["*a".repeat(200) + "b", "**/a/".repeat(200) + "b"]).unwrap();
     assert_eq!(globs.find(&"a".repeat(2000)), None);
     assert_eq!(globs.find(&"a/".repeat(2000)), None);
     assert!(start.elapsed().as_secs() < 20);
@@ -116,13 +106,13 @@ proptest! {
         let pattern = parts.join("/");
         let path = path.join("/");
         let oracle = globset::GlobBuilder::new(&pattern).literal_separator(true).backslash_escape(true).build().unwrap();
-        let ours = PathGlobs::new("allow", &[format!("/{pattern}")]).unwrap();
+        let ours = PathGlobs::new(&[format!("/{pattern}")]).unwrap();
         prop_assert_eq!(ours.find(&path).is_some(), oracle.compile_matcher().is_match(&path), "{} on {}", pattern, path);
     }
 
     #[test]
     fn no_pattern_makes_it_panic(pattern in "[ab*?\\[\\]{},!^\\\\/.é-]{0,16}", path in "[ab/.é]{0,12}") {
-        if let Ok(globs) = PathGlobs::new("allow", &[pattern]) {
+        if let Ok(globs) = PathGlobs::new(&[pattern]) {
             let _ = globs.find(&path);
         }
     }

@@ -36,8 +36,8 @@ impl Gate for DiffScope {
     fn check(_: &Iteration) -> Result<Verdict, Error> {
         let config: Config = config()?;
         let scope = Scope {
-            allow: PathGlobs::new("allow", &config.allow)?,
-            deny: PathGlobs::new("deny", &config.deny)?,
+            allow: globs("allow", &config.allow)?,
+            deny: globs("deny", &config.deny)?,
         };
         Ok(scope.judge(&changes::files()))
     }
@@ -45,6 +45,10 @@ impl Gate for DiffScope {
 
 ralph_plugin::gate!(DiffScope);
 ralph_plugin::manifest!(kinds: ["gate"], capabilities: { "changes": true });
+
+fn globs(key: &str, patterns: &[String]) -> Result<PathGlobs, Error> {
+    PathGlobs::new(patterns).map_err(|why| Error::invalid_config(format!("`{key}`: {why}")))
+}
 
 struct Scope {
     allow: PathGlobs,

@@ -41,7 +41,8 @@ pub struct NoSecrets;
 impl Gate for NoSecrets {
     fn check(_: &Iteration) -> Result<Verdict, Error> {
         let config: Config = ralph_plugin::config()?;
-        let allowed_paths = PathGlobs::new("allow_paths", &config.allow_paths)?;
+        let allowed_paths = PathGlobs::new(&config.allow_paths)
+            .map_err(|why| Error::invalid_config(format!("`allow_paths`: {why}")))?;
         inspect(&changes::diff(config.max_diff.0), &config, &allowed_paths)
     }
 }

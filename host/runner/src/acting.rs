@@ -1,0 +1,80 @@
+//! Plugins that are no part of an iteration: tools, notifiers, trackers. And the component host
+//! of this process.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ralph_plugins::{CallContext, Host, HostOptions, Kind, Plugin};
+
+use crate::bus::Bus;
+use crate::control::Control;
+use crate::error::Error;
+use crate::project::Project;
+use crate::registry::{Bound, Registry};
+use crate::services::{CallServices, GateAccess};
+use crate::trust;
+
+/// The component host with the user's cache: one for the process, made when it is first needed.
+///
+/// # Errors
+/// This machine can't run the engine.
+pub fn host() -> Result<Host, Error> {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    if let Some(host) = HOST.get() {
+        return Ok(host.clone());
+    }
+    let cache = trust::user_dir("XDG_CACHE_HOME", ".cache").ok();
+    let made = Host::new(HostOptions {
+        cache_dir: cache.map(|d| d.join("components")),
+        ..HostOptions::default()
+    })?;
+    Ok(HOST.get_or_init(|| made).clone())
+}
+
+/// A bound plugin with what the host does for it.
+pub(crate) struct Acting {
+    bound: Bound,
+    services: Arc<CallServices>,
+    root: std::path::PathBuf,
+}
+
+impl Acting {
+    /// Programs that it has the host run, if it may, are held as those of gates are, and each may
+    /// take `patience`.
+    pub(crate) async fn new(
+        project: &Project,
+        host: Host,
+        kind: Kind,
+        name: &str,
+        patience: Duration,
+    ) -> Result<Acting, Error> {
+        let registry = Registry::new(host, project);
+        let (bound, hold) = registry.acting(kind, name).await?;
+        let (_, stopping) = Control::new();
+        let services = CallServices {
+            gate: Some(GateAccess {
+                ws: project.ws.clone(),
+                changes: None,
+                timeout: patience,
+                env: Vec::new(),
+                hold: Arc::new(hold),
+            }),
+            ..CallServices::plain(name, &Bus::default(), &stopping)
+        };
+        Ok(Acting {
+            bound,
+            services: Arc::new(services),
+            root: project.ws.root().to_owned(),
+        })
+    }
+
+    pub(crate) fn plugin(&self) -> &Plugin {
+        &self.bound.plugin
+    }
+
+    /// For one call. What it sees as randomness is the same each time.
+    pub(crate) fn context(&self) -> CallContext {
+        let root = Some(self.root.clone());
+        self.services.context(&self.bound.config, root, "")
+    }
+}
