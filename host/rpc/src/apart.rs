@@ -7,6 +7,7 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 /// Less than the run's own threads get.
+#[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
 /// The thread; it ends when this is dropped.

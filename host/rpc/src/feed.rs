@@ -2,10 +2,9 @@
 //!
 //! All share one [`Ring`] of the newest events; each client has a [`Place`] in it and fetches from there
 //! when it has room. So a run does the same for each event however many watch it, and what is kept
-//! for all of them is bounded. Who comes too late for an event is told how many it missed.
+//! for all of them is bounded. The run never waits for who fetches. Who comes too late for an event is told how many it missed.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use ralph_engine::event::Event;
@@ -19,14 +18,13 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use crate::message::notification;
-use crate::ring::{Data, Item, Kind, Ring};
+use crate::ring::{Data, Kind, Ring};
 use crate::server::Client;
 use crate::standing::{GateNow, GateStatus, map, state};
+use crate::store::{New, Store};
 
 pub(crate) use crate::ring::Place;
 
-/// Lines that a new client is shown.
-const RECENT: usize = 200;
 /// Of each at most this many bytes.
 const LINE_MAX: usize = 4 * 1024;
 /// So long clients aren't woken again: under a flood each then writes many lines at once.
@@ -45,6 +43,9 @@ pub const NAMES: [&str; 3] = ["*", "output", "state_change"];
 pub struct Feed {
     desk: OnceLock<Desk>,
     inner: Mutex<Inner>,
+    /// What came and isn't in the store yet.
+    new: Mutex<Vec<New>>,
+    store: Mutex<Store>,
     clients: Mutex<Clients>,
     /// Something new is in the ring.
     news: Notify,
@@ -52,8 +53,6 @@ pub struct Feed {
 
 #[derive(Default)]
 struct Inner {
-    ring: Ring,
-    recent: VecDeque<Arc<Item>>,
     shown: Map<String, Value>,
     /// The task of a run without workers.
     task: Arc<str>,
@@ -101,6 +100,37 @@ impl Feed {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn arriving(&self) -> MutexGuard<'_, Vec<New>> {
+        self.new.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// With all in it that came.
+    fn store(&self) -> MutexGuard<'_, Store> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = std::mem::take(&mut *self.arriving());
+        store.take(new);
+        store
+    }
+
+    /// Puts events into the store, or leaves that to whoever holds it: the clients' thread may be kept
+    /// from its work just then, by others with more priority, and isn't waited for.
+    fn put(&self, events: impl IntoIterator<Item = New>) {
+        let waiting = {
+            let mut new = self.arriving();
+            new.extend(events);
+            new.len()
+        };
+        match self.store.try_lock() {
+            Ok(mut store) => {
+                let new = std::mem::take(&mut *self.arriving());
+                store.take(new);
+            }
+            Err(TryLockError::WouldBlock) if waiting <= Ring::MOST => {}
+            Err(_) => drop(self.store()),
+        }
+        self.news.notify_one();
+    }
+
     pub(crate) fn came(self: &Arc<Feed>, client: &Arc<Client>) {
         let mut clients = self.clients();
         clients.all.push(Arc::downgrade(client));
@@ -143,7 +173,7 @@ impl Feed {
         // At the end all of them have half a second together.
         let last = last.then(|| LAST_LINES / self.clients().all.len().max(1));
         let mut place = client.place();
-        let (items, missed) = self.lock().ring.fetch(&mut place, wants, last);
+        let (items, missed) = self.store().ring.fetch(&mut place, wants, last);
         drop(place);
         let mut add = |line: &str| {
             piece.extend_from_slice(line.as_bytes());
@@ -158,12 +188,12 @@ impl Feed {
 
     /// The lines that are still there after that event.
     pub(crate) fn log(&self, since: u64) -> Log {
-        let inner = self.lock();
-        let gone = inner
+        let store = self.store();
+        let gone = store
             .ring
             .gone()
-            .max(inner.ring.newest().saturating_sub(LOG as u64));
-        let lines = inner.ring.items().filter(|i| i.number > since.max(gone));
+            .max(store.ring.newest().saturating_sub(LOG as u64));
+        let lines = store.ring.items().filter(|i| i.number > since.max(gone));
         Log {
             lines: lines
                 .filter_map(|item| match &item.data {
@@ -176,7 +206,7 @@ impl Feed {
                     Data::State(_) => None,
                 })
                 .collect(),
-            event_seq: inner.ring.newest(),
+            event_seq: store.ring.newest(),
             gone: gone.saturating_sub(since),
         }
     }
@@ -188,12 +218,12 @@ impl Feed {
 
     /// The newest lines of the agent's, and the number of the last event.
     pub(crate) fn recent(&self) -> (Vec<String>, u64) {
-        let inner = self.lock();
-        let lines = inner.recent.iter().filter_map(|item| match &item.data {
+        let store = self.store();
+        let lines = store.recent().filter_map(|item| match &item.data {
             Data::Line { line, .. } => Some(line.clone()),
             Data::State(_) => None,
         });
-        (lines.collect(), inner.ring.newest())
+        (lines.collect(), store.ring.newest())
     }
 
     /// Adds to what a client wants; with `since` it gets what is still there after that event.
@@ -203,12 +233,12 @@ impl Feed {
         let wants = wanted(client);
         let mut place = client.place();
         // Nothing can come in between what is sent again and what is new.
-        let inner = self.lock();
+        let store = self.store();
         match since {
-            Some(since) => inner.ring.go_back(&mut place, since),
-            None => inner.ring.begin(&mut place, before, wants),
+            Some(since) => store.ring.go_back(&mut place, since),
+            None => store.ring.begin(&mut place, before, wants),
         }
-        drop(inner);
+        drop(store);
         client.outbox.wake();
     }
 
@@ -225,8 +255,7 @@ impl Feed {
         if !changed.is_empty() {
             inner.shown = now;
             let at = clock::now().into();
-            inner.ring.push(at, Data::State(changed));
-            self.news.notify_one();
+            self.put([New::Event(at, Data::State(changed))]);
         }
     }
 
@@ -281,22 +310,17 @@ impl Feed {
         let clean = strip_escapes(text);
         let lines: Vec<&str> = clean.lines().collect();
         let at: Arc<str> = clock::now().into();
-        let mut inner = self.lock();
+        let task: Arc<str> = worker.map_or_else(|| self.lock().task.clone(), Arc::from);
         // Of a flood at once only the end can be kept.
         let from = lines.len().saturating_sub(Ring::MOST);
-        inner.ring.skip(Kind::Output, from as u64);
-        let task: Arc<str> = worker.map_or_else(|| inner.task.clone(), Arc::from);
-        for line in &lines[from..] {
+        let skipped = (from > 0).then_some(New::Skipped(from as u64));
+        let kept = lines[from..].iter().map(|line| {
             let line = format!("{who}{mark}{}", head(line, LINE_MAX));
             let task = task.clone();
-            let item = inner.ring.push(at.clone(), Data::Line { task, line });
-            if inner.recent.len() == RECENT {
-                inner.recent.pop_front();
-            }
-            inner.recent.push_back(item);
-        }
-        drop(inner);
-        self.news.notify_one();
+            New::Event(at.clone(), Data::Line { task, line })
+        });
+        let events: Vec<New> = skipped.into_iter().chain(kept).collect();
+        self.put(events);
     }
 }
 
@@ -332,4 +356,33 @@ fn wanted(client: &Client) -> [bool; Kind::ALL.len()] {
     let wants = client.wants();
     let all = wants.contains("*");
     Kind::ALL.map(|kind| all || wants.contains(kind.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    fn said(feed: &Feed, text: &str) {
+        feed.event(&Event::Agent {
+            role: Role::Work,
+            what: AgentEvent::Text(text.into()),
+        });
+    }
+
+    /// The clients' thread may be kept from working while it holds the store.
+    #[test]
+    fn a_run_does_not_wait_for_who_fetches_and_nothing_is_lost_by_that() {
+        let feed = Feed::default();
+        let held = feed.store.lock().unwrap();
+        for n in 0..100 {
+            said(&feed, &format!("line {n}"));
+        }
+        drop(held);
+        let (lines, newest) = feed.recent();
+        assert_eq!((lines.len(), newest), (100, 100));
+        said(&feed, &"x\n".repeat(3 * Ring::MOST));
+        assert_eq!(feed.log(0).gone, 100 + 3 * Ring::MOST as u64 - LOG as u64);
+        assert_eq!(feed.log(0).lines.len(), LOG);
+    }
 }

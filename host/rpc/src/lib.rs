@@ -6,7 +6,7 @@
 //! - [`outbox`]: what waits to be written to one client, bounded
 //! - [`server`]: clients of a listening socket, each on its own; `apart`: the thread for a run's
 //! - [`socket`]: where a run's socket is, who may take it, who may not
-//! - [`feed`], `ring`, `standing`, [`tui`]: the events and methods of the TUI protocol
+//! - [`feed`], `store`, `ring`, `standing`, [`tui`]: the events and methods of the TUI protocol
 //! - [`bridge`]: the events and methods of the bridge protocol
 //! - [`tcp`]: tools and commands for other programs
 //! - [`hosted`]: a run and its socket
@@ -25,5 +25,6 @@ pub mod schema;
 pub mod server;
 pub mod socket;
 mod standing;
+mod store;
 pub mod tcp;
 pub mod tui;

@@ -1,7 +1,5 @@
 //! How long, how deep, how many: at the bound and one beyond. What breaks one ends its own connection.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
 use crate::wire::{Served, Wire, code, over_each};
@@ -139,8 +137,7 @@ fn many_who_never_finish_a_frame_hold_up_nobody() {
         }
         let mut other = served.connect();
         other.lives();
-        let mut rest = String::new();
-        let _ = write!(rest, "\"id\":3,\"method\":\"{}\"}}\n", served.kind.quick());
+        let rest = format!("\"id\":3,\"method\":\"{}\"}}\n", served.kind.quick());
         for wire in &mut slow {
             wire.send(&rest);
             assert_eq!(wire.answer().unwrap()["id"], 3);
