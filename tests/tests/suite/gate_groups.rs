@@ -36,7 +36,7 @@ fn of_a_group_not_each_has_to_pass() {
         .in_loop("max_iterations = 1")
         .ready();
     p.run(&["run"]).expect(1).says("gate group failed: tested");
-    assert!(p.commits().len() == 1, "{:?}", p.commits());
+    assert!(p.commits().is_empty(), "{:?}", p.commits());
     std::fs::write(p.side("works"), "").unwrap();
     p.run(&["run"]).expect(1).says("accepted");
     let prompt = p.noted("prompt.2");

@@ -151,7 +151,7 @@ fn a_tracker_s_tasks_are_worked_through_and_told_of_once() {
     let commits = p.commits();
     let said = tasks[0]["said"][0].as_str().unwrap();
     let sha = said.rsplit(' ').next().unwrap();
-    assert!(commits.len() == 4, "{commits:?}");
+    assert!(commits.len() == 3, "{commits:?}");
     let shown = p.git(&["show", "--name-only", "--format=%s", sha]);
     assert!(
         shown.contains("K-1 First") && shown.contains("work.txt"),
