@@ -6,7 +6,7 @@ use std::process::Command;
 
 use minisign::KeyPair;
 use ralph_tests::web::{Reply, Web};
-use ralph_tests::{Project, Ran, tree};
+use ralph_tests::{Project, Ran, target, tree};
 
 use crate::plugin_lock::{passing, sha256};
 
@@ -22,6 +22,11 @@ fn from(source: &str, more: &str) -> Project {
 
 fn command(p: &Project, args: &[&str]) -> Command {
     let mut command = p.command(args);
+    // What is compiled is shared with all tests, what is fetched isn't.
+    let own = p.side("cache/ralph");
+    fs::create_dir_all(&own).unwrap();
+    let shared = target().join("tmp/ralph-tests/ralph/components");
+    let _ = std::os::unix::fs::symlink(shared, own.join("components"));
     command
         .env("SSL_CERT_FILE", Web::ca())
         .env("XDG_CACHE_HOME", p.side("cache"));
