@@ -6,6 +6,10 @@ use crate::fact::Fact;
 use crate::types::{AgentEvent, Role};
 
 /// Something a view may want to show.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most events are facts, and none is kept"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {

@@ -532,15 +532,14 @@ async fn every_hostile_component_is_contained() {
         if took > Duration::from_secs(10) {
             odd.push(format!("{name}: took {took:?}"));
         }
-        let lines = services.lines.lock().unwrap();
-        let logged: usize = lines.iter().map(|(_, text)| text.len()).sum();
-        if logged > (64 << 10) + 200 || lines.len() > (64 << 10) + 2 {
-            odd.push(format!(
-                "{name}: logged {logged} bytes in {} lines",
-                lines.len()
-            ));
+        let (logged, lines) = {
+            let lines = services.lines.lock().unwrap();
+            let bytes: usize = lines.iter().map(|(_, text)| text.len()).sum();
+            (bytes, lines.len())
+        };
+        if logged > (64 << 10) + 200 || lines > (64 << 10) + 2 {
+            odd.push(format!("{name}: logged {logged} bytes in {lines} lines"));
         }
-        drop(lines);
         let verdict = check(&host, &gate(FINE), Limits::default()).await;
         if verdict.as_ref().map(|v| v.summary.as_str()) != Ok("fine") {
             odd.push(format!("after {name}: {verdict:?}"));
