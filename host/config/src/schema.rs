@@ -103,8 +103,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 22,
-            "Config, Loop, Files, Tasks, Agent, Gate, Judge, Plugin, Allow, Limits, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode, OsSandbox, Confine, Rlimits"
+            strict, 25,
+            "Config, Loop, Files, Tasks, Agent, Gate, When, GateGroup, Judge, Plugin, Allow, Limits, Tools, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode, OsSandbox, Confine, Rlimits"
         );
     }
 

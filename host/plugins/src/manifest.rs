@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 use crate::kind::Kind;
-use crate::world::CONTRACT_VERSION;
+use crate::world::SERVED;
 
 /// The custom section's name. A language's linker puts it into the core module within
 /// the component; a tool may put it at the top.
@@ -107,15 +107,20 @@ impl Manifest {
                 self.contract
             ));
         };
-        let ours = semver::Version::parse(CONTRACT_VERSION).ok()?;
-        if !range.matches(&ours) {
-            return Some(format!(
-                "{} {} works with ralph:plugin {}, this ralph has {CONTRACT_VERSION}; use another \
-                 ralph, or rebuild the plugin",
-                self.name, self.version, self.contract
-            ));
-        }
-        None
+        let served = SERVED
+            .iter()
+            .filter_map(|ours| semver::Version::parse(ours).ok())
+            .any(|ours| range.matches(&ours));
+        (!served).then(|| {
+            format!(
+                "{} {} works with ralph:plugin {}, this ralph has {}; use another ralph, or \
+                 rebuild the plugin",
+                self.name,
+                self.version,
+                self.contract,
+                SERVED.join(" and ")
+            )
+        })
     }
 
     /// What is wrong with it for a component of these kinds.
@@ -377,6 +382,8 @@ mod tests {
                 .contains("exports judge")
         );
         assert!(manifest.mismatch(&[Kind::Gate, Kind::Judge]).is_some());
+        assert_eq!(manifest.misfit(), None);
+        manifest.contract = "^0.2".into();
         assert_eq!(manifest.misfit(), None);
         manifest.contract = ">=7".into();
         assert!(manifest.misfit().unwrap().contains("rebuild"));
