@@ -8,7 +8,7 @@ use ralph_rpc::message::{self, Params, RpcError, Service, handle};
 use ralph_rpc::server::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::fuzz;
 
@@ -96,25 +96,37 @@ impl Service for Methods {
     }
 }
 
-/// An answer as JSON-RPC 2.0 has it.
+/// An answer as JSON-RPC 2.0 has it. Its id is the client's, and may be text that no [`String`] holds.
 fn is_answer(text: &str) {
-    let answer: Value = serde_json::from_str(text).unwrap();
-    let keys: Vec<&str> = answer
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
-    assert!(
-        keys == ["jsonrpc", "id", "result"] || keys == ["jsonrpc", "id", "error"],
-        "{text}"
-    );
-    assert_eq!(answer["jsonrpc"], "2.0");
-    if let Some(error) = answer.get("error") {
-        assert!(
-            error["code"].is_i64() && error["message"].is_string(),
-            "{text}"
-        );
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Answer<'a> {
+        jsonrpc: &'a str,
+        #[serde(borrow)]
+        id: &'a RawValue,
+        result: Option<Value>,
+        error: Option<Failure>,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Failure {
+        code: i64,
+        message: String,
+        data: Option<Map<String, Value>>,
+    }
+    let answer: Answer<'_> = serde_json::from_str(text).unwrap();
+    assert_eq!(answer.jsonrpc, "2.0");
+    assert!(!answer.id.get().starts_with(['{', '[', 't', 'f']), "{text}");
+    match answer.error {
+        None => assert!(answer.result.is_some(), "{text}"),
+        Some(Failure {
+            code,
+            message,
+            data,
+        }) => {
+            assert!(answer.result.is_none() && code < 0, "{text}");
+            assert!(!message.is_empty() && data.is_none_or(|d| !d.is_empty()));
+        }
     }
 }
 

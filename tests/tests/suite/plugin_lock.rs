@@ -59,9 +59,11 @@ fn add_writes_both_files_and_remove_takes_it_out_again() {
         (&entry["name"], &entry["version"]),
         (&"adder".into(), &"1.2.3".into())
     );
+    // Blank lines at the end of the file stay there.
+    let (text, end) = before.split_at(before.trim_end().len() + 1);
     assert_eq!(
         p.read("ralph.toml"),
-        format!("{before}\n[plugins.adder]\nsource = \"tools/mine.wasm\"\n")
+        format!("{text}\n[plugins.adder]\nsource = \"tools/mine.wasm\"\n{end}")
     );
     assert_eq!(
         p.read("ralph.lock"),

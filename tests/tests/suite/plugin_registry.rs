@@ -146,6 +146,8 @@ fn a_registry_that_lies_is_found_out() {
     fails(&name(":1"), "");
     web.on(&blob, Reply::ok(bytes.clone()).cut());
     fails(&name(":1"), "ended before");
+    // What came whole is in the store: the manifest, not yet the component.
+    std::fs::remove_dir_all(p.side("cache")).unwrap();
     web.on(&by_digest, Reply::ok(manifest(&bytes, 1)));
     fails(&fixed, "is expected");
     web.on(
