@@ -212,6 +212,7 @@ async fn ended(mut closed: watch::Receiver<bool>) {
 }
 
 async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>, crowded: bool) {
+    let over_tcp = matches!(came, Came::Tcp(_));
     let (mut read, write) = match came.streams() {
         Ok(streams) => streams,
         Err(e) => return tracing::warn!("a client can't be served: {e}"),
@@ -248,8 +249,9 @@ async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>,
         closes = reading => closes,
     };
     writing.await;
-    // Closed with something unread, TCP throws away what was written last too: why it is closed.
-    if closes {
+    // Closed with something unread, TCP throws away what was written last too: why it is closed. A Unix
+    // socket keeps that.
+    if closes && over_tcp {
         let mut nowhere = tokio::io::sink();
         let rest = tokio::io::copy(&mut read, &mut nowhere);
         let _ = tokio::time::timeout(LAST, rest).await;

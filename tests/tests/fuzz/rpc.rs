@@ -114,6 +114,7 @@ fn is_answer(text: &str) {
         message: String,
         data: Option<Map<String, Value>>,
     }
+    assert!(text.starts_with("{\"jsonrpc\":\"2.0\",\"id\":"), "{text}");
     let answer: Answer<'_> = serde_json::from_str(text).unwrap();
     assert_eq!(answer.jsonrpc, "2.0");
     assert!(!answer.id.get().starts_with(['{', '[', 't', 'f']), "{text}");

@@ -229,14 +229,14 @@ fn garbage_endless_lines_vanishing_and_deaf_clients_neither_stall_nor_grow_the_r
         "it lives on"
     );
 
-    // Megabytes without an end: it is told, and closed; what it writes for half a second more goes nowhere.
+    // 100 MB without an end: it is told, and closed; whatever else it writes goes nowhere.
     let endless = UnixStream::connect(socket(&p)).unwrap();
     let mut writing = endless.try_clone().unwrap();
     let piece = vec![b'x'; 1 << 20];
-    let written = (0..100_000)
+    let written = (0..100)
         .take_while(|_| writing.write_all(&piece).is_ok())
         .count();
-    assert!(written < 100_000);
+    assert!(written < 100);
     let mut said = Vec::new();
     let _ = (&endless).read_to_end(&mut said);
     assert!(
