@@ -19,6 +19,8 @@ const ROUNDS: usize = 15;
 /// Requests of a round. A bridge takes thirty at once and ten a second, so it is given few, anew.
 const TRIPS: usize = 2000;
 const FEW_TRIPS: usize = 25;
+/// So many are sent before the first answer is read, where that is measured.
+const TOGETHER: usize = 100;
 
 const FLOOD_ROUNDS: usize = 5;
 const EVENTS: u64 = 100_000;
@@ -62,9 +64,13 @@ impl Talk {
     }
 
     fn over(&mut self, text: &str) -> Result<String, String> {
-        let write = self.write.as_mut().ok_or("closed")?;
-        said("write", write.write_all(text.as_bytes()))?;
+        self.send(text)?;
         self.line()
+    }
+
+    fn send(&mut self, text: &str) -> Result<(), String> {
+        let write = self.write.as_mut().ok_or("closed")?;
+        said("write", write.write_all(text.as_bytes()))
     }
 
     fn line(&mut self) -> Result<String, String> {
@@ -75,16 +81,21 @@ impl Talk {
         }
     }
 
-    /// Seconds for each of so many requests.
-    fn trips(&mut self, count: usize) -> Result<f64, String> {
+    /// Seconds for each of so many requests, of which so many are on their way at once.
+    fn trips(&mut self, count: usize, together: usize) -> Result<f64, String> {
+        let together = together.min(count);
+        let frames = self.frame.repeat(together);
         let begun = Instant::now();
-        for _ in 0..count {
-            let line = self.over(self.frame)?;
-            if line.contains("\"error\"") {
-                return Err(line);
+        for _ in 0..count / together {
+            self.send(&frames)?;
+            for _ in 0..together {
+                let line = self.line()?;
+                if line.contains("\"error\"") {
+                    return Err(line);
+                }
             }
         }
-        Ok(begun.elapsed().as_secs_f64() / count as f64)
+        Ok(begun.elapsed().as_secs_f64() / (count / together * together) as f64)
     }
 }
 
@@ -197,16 +208,20 @@ fn socket(scratch: &Scratch) -> PathBuf {
 }
 
 /// Measures one who answers: one connection for all rounds, or a few requests of a new one.
-fn side<'a>(how: &str, start: impl Fn() -> Result<Talk, String> + 'a) -> Result<Side<'a>, String> {
+fn side<'a>(
+    how: &str,
+    together: usize,
+    start: impl Fn() -> Result<Talk, String> + 'a,
+) -> Result<Side<'a>, String> {
     if how == "stdio" {
         return Ok(Box::new(move || {
             let mut talk = start()?;
-            talk.trips(1)?;
-            talk.trips(FEW_TRIPS)
+            talk.trips(1, 1)?;
+            talk.trips(FEW_TRIPS, together)
         }));
     }
     let mut talk = start()?;
-    Ok(Box::new(move || talk.trips(TRIPS)))
+    Ok(Box::new(move || talk.trips(TRIPS, together)))
 }
 
 /// The group `rpc`.
@@ -226,45 +241,46 @@ pub fn rows(bench: &Bench) -> Result<Vec<Row>, String> {
         eprint!(" (there is no python3) ");
     }
     let mut rows = Vec::new();
-    for how in ["unix", "stdio", "tcp"] {
+    for (how, together) in [
+        ("unix", 1),
+        ("stdio", 1),
+        ("tcp", 1),
+        ("unix", TOGETHER),
+        ("tcp", TOGETHER),
+    ] {
         let paths = [scratch.path("echo.sock"), scratch.path("python.sock")];
         let mut sides = vec![
-            side(how, || ralph(&scratch, how))?,
-            side(how, || {
+            side(how, together, || ralph(&scratch, how))?,
+            side(how, together, || {
                 other(Command::new(&own).arg("--echo"), how, &paths[0], PING)
             })?,
         ];
         if python {
             let start = || {
                 let mut command = Command::new("python3");
-                other(
-                    command.args(["-I", "-c", echo::PYTHON]),
-                    how,
-                    &paths[1],
-                    PING,
-                )
+                let command = command.args(["-I", "-c", echo::PYTHON]);
+                other(command, how, &paths[1], PING)
             };
-            sides.push(side(how, start)?);
+            sides.push(side(how, together, start)?);
         }
         let measured = interleave(ROUNDS, &mut sides)?;
-        let name = |whom: &str| format!("request over {how}, {whom}");
-        let promise = Promise::AtMost(1.5);
-        rows.push(Row::ratio(
-            &name("bare echo of lines"),
-            &measured[0],
-            &measured[1],
-            promise,
-        ));
+        let what = match together {
+            1 => format!("request over {how}"),
+            _ => format!("{together} requests at once over {how}"),
+        };
+        // The echo answers a hundred lines without having read one of them as JSON.
+        let promise = match together {
+            1 => Promise::AtMost(1.5),
+            _ => Promise::Nothing,
+        };
+        let (ours, echo) = (&measured[0], &measured[1]);
+        let name = format!("{what}, bare echo of lines");
+        rows.push(Row::ratio(&name, ours, echo, promise));
         if let Some(theirs) = measured.get(2) {
-            rows.push(Row {
-                compare: Compare::Faster,
-                ..Row::ratio(
-                    &name("asyncio"),
-                    &measured[0],
-                    theirs,
-                    Promise::AtLeast(5.0),
-                )
-            });
+            let name = format!("{what}, asyncio");
+            let row = Row::ratio(&name, ours, theirs, Promise::AtLeast(5.0));
+            let compare = Compare::Faster;
+            rows.push(Row { compare, ..row });
         }
     }
     rows.push(flood(bench)?);

@@ -15,9 +15,6 @@ use crate::args::{Args, Command};
 use crate::out::Out;
 
 fn main() -> ExitCode {
-    if ralph_process::stand_guard() {
-        return ExitCode::SUCCESS;
-    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
@@ -42,7 +39,7 @@ fn main() -> ExitCode {
     .set();
     let out = Out::new(args.command.name(), args.json);
     if args.command.starts_programs() {
-        ralph_process::post_warden(Vec::new());
+        ralph_process::post_warden();
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

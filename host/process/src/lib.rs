@@ -14,7 +14,8 @@
 //!
 //! * [`Confinement`]: what a child gives up before it becomes its program.
 //!
-//! `unsafe` stands in `spawn.rs` and `confine_linux.rs`: the step between fork and exec.
+//! `unsafe` stands in `spawn.rs` and `confine_linux.rs`, the step between fork and exec, and in `warden.rs`, where the
+//! process splits.
 //!
 //! Linux is the home ground. Elsewhere a child's process group is ended as a
 //! whole, but a descendant that made a session of its own is not found.
@@ -56,6 +57,6 @@ pub use running::{Finished, Running, StdinError};
 pub use secrets::{Secrets, Stream, secrets};
 pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
 #[cfg(not(target_os = "linux"))]
-pub use tree::{dismiss_warden, post_warden, reap_leftover, stand_guard};
+pub use tree::{dismiss_warden, post_warden, reap_leftover};
 #[cfg(target_os = "linux")]
-pub use warden::{dismiss_warden, post_warden, stand_guard};
+pub use warden::{dismiss_warden, post_warden};

@@ -1,7 +1,6 @@
 //! Unix without `/proc`: the child's process group, which is its session, is
 //! ended as a whole. A descendant that made a session of its own gets away.
 
-use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -66,12 +65,7 @@ pub fn reap_leftover(_pid: u32, _start_time: u64) -> bool {
 }
 
 /// There are no wardens here: their marks are Linux's.
-pub fn post_warden(_args: Vec<OsString>) {}
+pub fn post_warden() {}
 
 /// See [`post_warden`].
 pub fn dismiss_warden() {}
-
-/// See [`post_warden`]: always false.
-pub fn stand_guard() -> bool {
-    false
-}

@@ -2,24 +2,25 @@
 //!
 //! A host that gets SIGKILL can do nothing any more. Its own children get a
 //! signal from the kernel, but what these have started does not. So a host
-//! posts a warden: this same program once more, in a session of its own, with
-//! nothing to do but to wait at a pipe for the host's end, and then to end
-//! everything that bears one of the host's marks ([`crate::mark`]).
+//! posts a warden: a copy of itself, in a session of its own, with nothing to do
+//! but to wait at a pipe for the host's end, and then to end everything that
+//! bears one of the host's marks ([`crate::mark`]).
 
-use std::ffi::OsString;
-use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::mark;
 use crate::procfs::Process;
 use crate::tree::{Deaths, Found, Purpose, descend, kill, terminate};
 
-/// Tells a program that it is to be a warden, and of which host.
-const ORDER: &str = "RALPH_WARDEN";
+/// What a warden is called by those who list processes, or end them by name.
+const NAME: &std::ffi::CStr = c"ralph-warden";
 
 /// Between SIGTERM and SIGKILL: nobody of a dead host's is alive two seconds later.
 const GRACE: Duration = Duration::from_millis(500);
@@ -33,39 +34,16 @@ const DISMISSED: u8 = b'.';
 #[derive(Debug)]
 enum Post {
     None,
-    Coming(JoinHandle<Option<ChildStdin>>),
-    There(ChildStdin),
+    /// The one that goes between is still to be buried.
+    Coming(Pid, PipeWriter),
+    There(PipeWriter),
 }
 
 static POST: Mutex<Post> = Mutex::new(Post::None);
 
-/// To be called first in `main` of a program that posts wardens, while it has one
-/// thread. True if this process was told to be one; its work is done then.
-pub fn stand_guard() -> bool {
-    let Ok(order) = std::env::var(ORDER) else {
-        return false;
-    };
-    let Ok(host) = order.parse::<u64>() else {
-        return false;
-    };
-    // SAFETY: the child does its work on the one thread it has and doesn't return.
-    #[allow(unsafe_code)]
-    match unsafe { libc::fork() } {
-        0 => {
-            watch(host);
-            // SAFETY: nothing is left to be tidied up.
-            unsafe { libc::_exit(0) }
-        }
-        // Nobody is left to be told of a failure but the host, which sees the pipe close.
-        _ => true,
-    }
-}
-
-/// Posts one, in the background. `args` are what the program is called with
-/// then; it has to come to [`stand_guard`] with them. From here on this process
-/// and all it starts bear its mark. To be called before the first
-/// [`crate::start`], once.
-pub fn post_warden(args: Vec<OsString>) {
+/// Posts one. From here on this process and all it starts bear its mark. To be
+/// called first in a program, before it has threads or files of its own, once.
+pub fn post_warden() {
     let mut post = lock();
     if !matches!(*post, Post::None) {
         return;
@@ -75,12 +53,11 @@ pub fn post_warden(args: Vec<OsString>) {
         return;
     };
     mark::bear(host);
-    let coming = std::thread::Builder::new()
-        .name("ralph-warden".into())
-        .spawn(move || come(args, host));
-    match coming {
-        Ok(coming) => *post = Post::Coming(coming),
-        Err(error) => tracing::warn!(%error, "no warden: no thread could be made for it"),
+    match come(host) {
+        Ok((between, pipe)) => *post = Post::Coming(between, pipe),
+        Err(error) => {
+            tracing::warn!(%error, "no warden: should this process be killed, what its agents have started may stay");
+        }
     }
 }
 
@@ -98,50 +75,101 @@ pub fn dismiss_warden() {
 /// ours that comes later is adopted, and this one must not be.
 pub(crate) fn settle() {
     let mut post = lock();
-    if matches!(*post, Post::Coming(_))
-        && let Post::Coming(coming) = std::mem::replace(&mut *post, Post::None)
-        && let Ok(Some(pipe)) = coming.join()
-    {
-        *post = Post::There(pipe);
-    }
+    *post = match std::mem::replace(&mut *post, Post::None) {
+        Post::Coming(between, pipe) => {
+            // Where children are buried unseen (SIGCHLD is ignored) this is an error, once it has ended.
+            while waitpid(Some(between), WaitOptions::empty()).is_err_and(|e| e == Errno::INTR) {}
+            Post::There(pipe)
+        }
+        other => other,
+    };
 }
 
 fn lock() -> MutexGuard<'static, Post> {
     POST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn come(args: Vec<OsString>, host: u64) -> Option<ChildStdin> {
-    let there = itself(args, host).and_then(|mut first| {
-        let pipe = first.stdin.take();
-        // A host that was started with SIGCHLD ignored is told of an error here,
-        // once the child has ended, which is what counts.
-        let _ = first.wait();
-        pipe.ok_or_else(|| io::Error::other("it has no pipe"))
-    });
-    there
-        .inspect_err(|error| {
-            tracing::warn!(%error, "no warden: should this process be killed, what its agents have started may stay");
-        })
-        .ok()
+/// Splits off one that splits off the warden and ends at once: so the warden is nobody's child.
+fn come(host: u64) -> io::Result<(Pid, PipeWriter)> {
+    let (theirs, ours) = io::pipe()?;
+    // SAFETY: the caller's process has one thread, of which the copy is whole; it doesn't return.
+    #[allow(unsafe_code)]
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: the same. Nothing in a copy is left to be tidied up.
+            unsafe {
+                if libc::fork() == 0 {
+                    let _ = catch_unwind(AssertUnwindSafe(|| stand(host, &theirs)));
+                }
+                libc::_exit(0)
+            }
+        }
+        between => Pid::from_raw(between)
+            .map(|between| (between, ours))
+            .ok_or_else(|| io::Error::other("no process id")),
+    }
 }
 
-fn itself(args: Vec<OsString>, host: u64) -> io::Result<Child> {
-    // Also right when the file was replaced meanwhile.
-    Command::new("/proc/self/exe")
-        .arg0("ralph-warden")
-        .args(args)
-        .env(ORDER, host.to_string())
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
+/// What the warden does, with nothing of the host's but its code.
+fn stand(host: u64, pipe: &PipeReader) {
+    // A signal to the host's group or terminal is not for this one.
+    let _ = rustix::process::setsid();
+    if rustix::stdio::dup2_stdin(pipe).is_err() {
+        return;
+    }
+    if let Ok(null) = fs::File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    close_others();
+    let _ = std::env::set_current_dir("/");
+    rename();
+    watch(host);
+}
+
+/// The pipe's other end among them, or its end would never be seen.
+fn close_others() {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let open = open.flatten().map(|entry| entry.file_name());
+    let open: Vec<i32> = open.filter_map(|n| n.to_str()?.parse().ok()).collect();
+    for fd in open.into_iter().filter(|fd| *fd > 2) {
+        // SAFETY: whose they were is gone with the host's other threads and functions; nothing in here uses them.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::close(fd);
+        }
+    }
+}
+
+/// Who ends all that is called `ralph`, or was called as the host was, isn't to end this one too.
+fn rename() {
+    let _ = rustix::thread::set_name(NAME);
+    let area = || {
+        let stat = fs::read_to_string("/proc/self/stat").ok()?;
+        // Fields 48 and 49 (proc(5)); the third is the first behind the name.
+        let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(45);
+        let (start, end): (usize, usize) =
+            (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        (start != 0 && end > start).then_some((start, end - start))
+    };
+    if let Some((start, length)) = area() {
+        let name = NAME.to_bytes();
+        // SAFETY: the kernel says that the arguments stand there; they are this process's own, can be
+        // written, and nobody in this process reads them any more.
+        #[allow(unsafe_code)]
+        unsafe {
+            let start = start as *mut u8;
+            std::ptr::write_bytes(start, 0, length);
+            std::ptr::copy_nonoverlapping(name.as_ptr(), start, name.len().min(length - 1));
+        }
+    }
 }
 
 /// Waits for the host's end, and ends what is left unless it was sent away.
 fn watch(host: u64) {
-    // A signal to the host's group or terminal is not for this one.
-    let _ = rustix::process::setsid();
     let mut byte = [0];
     loop {
         match io::stdin().read(&mut byte) {

@@ -27,6 +27,7 @@ impl Hosted {
         control: &Control,
         stopping: Stopping,
     ) -> Result<Hosted, Error> {
+        setup.foresee().await;
         let feed = Arc::new(Feed::default());
         views.push(feed.clone());
         let root = setup.project.ws.root().to_owned();

@@ -1,7 +1,7 @@
 //! Plugins that are no part of an iteration: tools, notifiers, trackers. And the component host
 //! of this process.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ralph_plugins::{CallContext, Host, HostOptions, Kind, Plugin};
@@ -19,8 +19,10 @@ use crate::trust;
 /// # Errors
 /// This machine can't run the engine.
 pub fn host() -> Result<Host, Error> {
-    static HOST: OnceLock<Host> = OnceLock::new();
-    if let Some(host) = HOST.get() {
+    static HOST: Mutex<Option<Host>> = Mutex::new(None);
+    // Locked while it is made: whoever comes meanwhile gets the same.
+    let mut kept = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(host) = &*kept {
         return Ok(host.clone());
     }
     let cache = trust::user_dir("XDG_CACHE_HOME", ".cache").ok();
@@ -28,7 +30,15 @@ pub fn host() -> Result<Host, Error> {
         cache_dir: cache.map(|d| d.join("components")),
         ..HostOptions::default()
     })?;
-    Ok(HOST.get_or_init(|| made).clone())
+    Ok(kept.insert(made).clone())
+}
+
+/// It will be needed soon: makes it beside what the caller has to do until then.
+pub fn host_soon() {
+    // Whoever needs it makes it if this can't, and is told why it can't be made.
+    let _ = std::thread::Builder::new()
+        .name("ralph-engine".into())
+        .spawn(host);
 }
 
 /// A bound plugin with what the host does for it.

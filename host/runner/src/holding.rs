@@ -193,8 +193,12 @@ impl Hold {
     }
 
     /// A child with this environment is to be made ready soon: what takes a while is begun
-    /// in the background.
+    /// in the background, if it isn't already.
     pub(crate) async fn foresee(&self, ws: &Workspace, env: &[(OsString, OsString)]) {
+        let begun = |(since, _): &(Instant, _)| since.elapsed() < FORESEEN_MAX / 2;
+        if self.soon().as_ref().is_some_and(begun) {
+            return;
+        }
         let (plan, place) = (self.plan().await.clone(), self.place(ws, None, env));
         let made = tokio::task::spawn_blocking(move || plan.foresee(place));
         *self.soon() = Some((Instant::now(), made));

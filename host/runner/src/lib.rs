@@ -15,6 +15,7 @@
 mod acting;
 mod agent;
 pub mod agent_check;
+mod ahead;
 mod ask;
 pub mod audit;
 mod branch;
@@ -63,7 +64,7 @@ pub mod watch;
 mod words;
 mod worker;
 
-pub use acting::host;
+pub use acting::{host, host_soon};
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;

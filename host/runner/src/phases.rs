@@ -59,6 +59,7 @@ impl Loop {
     }
 
     pub(crate) async fn prepare(&mut self) -> Result<Fact, Error> {
+        let ahead = std::mem::take(&mut self.ahead);
         let c = self.current()?;
         let mut attempt_id = format!("{}-iter{:04}", clock::compact(), c.number);
         if let Some(worker) = &self.s.worker {
@@ -75,7 +76,7 @@ impl Loop {
         // While git looks at the files, what doesn't depend on them is done.
         let agent = self.s.worker_agent(&c.agent);
         let (now, prompt, (), (), begun) = tokio::join!(
-            self.s.git.snapshot(),
+            ahead.or_now(&self.s.git),
             self.canonical_prompt(c, &prompt_path, &attempt_id),
             agent.bound.plugin.warm(),
             agent.foresee(&self.s.project.ws),

@@ -11,6 +11,7 @@ use ralph_engine::{Effect, Fact, State};
 use ralph_workspace::{ProjectLock, Snapshot};
 use serde_json::Value;
 
+use crate::ahead::Ahead;
 use crate::bus::Bus;
 use crate::clock;
 use crate::control::Stopping;
@@ -55,6 +56,7 @@ pub(crate) struct Loop {
     pub(crate) taken_up: bool,
     pub(crate) file: StateFile,
     pub(crate) desk: Desk,
+    pub(crate) ahead: Ahead,
     accepted: u32,
     usage: Usage,
     /// Given up when the run is over; a preview has none.
@@ -221,8 +223,13 @@ impl Loop {
                 "a dead run had left a program running (pid {pid}); it was ended"
             ));
         }
+        let mut ahead = Ahead::begin(&s);
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
+        if folded.state.run.is_some() {
+            // One that was cut off may have to be mended first.
+            ahead = Ahead::default();
+        }
         let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws, &s.source);
         let taken_up = folded.state.current.is_some();
         Ok(Loop {
@@ -235,6 +242,7 @@ impl Loop {
             taken_up,
             file,
             desk,
+            ahead,
             accepted: 0,
             usage: Usage::default(),
             _lock: Some(lock),
@@ -257,6 +265,7 @@ impl Loop {
             taken_up: false,
             file,
             desk,
+            ahead: Ahead::default(),
             accepted: 0,
             usage: Usage::default(),
             _lock: None,

@@ -94,6 +94,11 @@ impl Setup {
             .unwrap_or(&self.agent)
     }
 
+    /// The run is to begin: what its agent's sandbox takes time for is begun in the background.
+    pub async fn foresee(&self) {
+        self.agent.foresee(&self.project.ws).await;
+    }
+
     /// Loads and checks. Changes nothing.
     pub async fn new(
         mut project: Project,
@@ -117,7 +122,24 @@ impl Setup {
             None => Default::default(),
         };
         let source = project.source()?;
-        let tasks = source.load(&ids).await?.list;
+        let loading = source.clone();
+        let loading = tokio::spawn(async move { loading.load(&ids).await });
+        let git = Git::open(&project.ws);
+        let words = Words::of(&project);
+        let registry = Registry::new(host, &project);
+        let name = options.agent.as_deref().unwrap_or(&config.run.agent);
+        // Side by side; of several errors, the first in this order is told.
+        let (tasks, agent, gates, judge, review, canonicaliser) = tokio::join!(
+            loading,
+            registry.agent(Role::Work, name, config.agents.get(name)),
+            gates(&registry, &config.gates),
+            asker(&project, &registry, Role::Judge, &config.judge, name),
+            asker(&project, &registry, Role::Review, &config.review, name),
+            registry.canonicaliser("text"),
+        );
+        let tasks = tasks
+            .map_err(|e| Error::Internal(format!("reading the tasks ended oddly: {e}")))??
+            .list;
         if let Some(target) = &options.task
             && tasks.get(target).is_none()
         {
@@ -133,20 +155,9 @@ impl Setup {
                 ids.join(", ")
             )));
         }
-        let git = Git::open(&project.ws)?;
+        let (git, words) = (git?, words?);
         git.watch(protected(&config.sandbox));
-        let words = Words::of(&project)?;
-        let registry = Registry::new(host, &project);
         registry.sourcing()?;
-        let name = options.agent.as_deref().unwrap_or(&config.run.agent);
-        // Side by side; of several errors, the first in this order is told.
-        let (agent, gates, judge, review, canonicaliser) = tokio::join!(
-            registry.agent(Role::Work, name, config.agents.get(name)),
-            gates(&registry, &config.gates),
-            asker(&project, &registry, Role::Judge, &config.judge, name),
-            asker(&project, &registry, Role::Review, &config.review, name),
-            registry.canonicaliser("text"),
-        );
         let (agent, gates, judge, review) = (agent?, gates?, judge?, review?);
         let canonicaliser = canonicaliser?;
         let rules = Rules {

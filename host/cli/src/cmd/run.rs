@@ -9,7 +9,9 @@ use std::time::Duration;
 use ralph_engine::fact::EndReason;
 use ralph_engine::state::Stop;
 use ralph_rpc::hosted::Hosted;
-use ralph_runner::{Control, Error, Project, RunOptions, Setup, Stopping, Summary, Trust, View};
+use ralph_runner::{
+    Control, Error, Project, RunOptions, Setup, Stopping, Summary, Trust, View, host_soon,
+};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,6 +24,7 @@ pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error
     if args.dry_run {
         return super::preview::dry_run(dir, args, out).await;
     }
+    host_soon();
     // The configuration of the run's start: an agent may have changed the file since.
     let project = Project::open(dir)?;
     if args.interactive {
@@ -43,6 +46,7 @@ pub async fn run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, Error
 }
 
 pub async fn step(dir: &Path, args: StepArgs, out: &Out) -> Result<ExitCode, Error> {
+    host_soon();
     let project = Project::open(dir)?;
     let (summary, signal) = go(
         &project,

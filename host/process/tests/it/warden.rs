@@ -4,21 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ralph_process::{dismiss_warden, post_warden, stand_guard, start};
+use ralph_process::{dismiss_warden, post_warden, start};
 
 use crate::host::{answer, command, only_there, run};
 use crate::{SECOND, line, lives, sh};
-
-/// What a warden's program comes to in this test program.
-#[test]
-fn a_warden() {
-    stand_guard();
-}
-
-fn post() {
-    let args = ["--exact", "warden::a_warden", "--nocapture"];
-    post_warden(args.map(Into::into).to_vec());
-}
 
 /// A child in our session, one in its own, one deaf to SIGTERM, one that holds
 /// the pipe, and one whose parents are gone, in a session of its own with an
@@ -33,7 +22,7 @@ exec sleep 600";
 #[test]
 fn a_host_that_will_be_killed() {
     only_there("a_host_that_will_be_killed", async {
-        post();
+        post_warden();
         let mut running = start(sh(FAMILY)).unwrap();
         let mut pids = vec![running.pid().to_string()];
         while pids.len() < 5 {
@@ -76,7 +65,7 @@ fn a_host_that_ends_in_good_order_leaves_running_what_it_let_run() {
 #[test]
 fn a_host_that_lets_one_run() {
     only_there("a_host_that_lets_one_run", async {
-        post();
+        post_warden();
         let mut child = std::process::Command::new("setsid")
             .args(["-f", "sh", "-c", "echo $$; exec sleep 600 >&- 2>&-"])
             .stdout(Stdio::piped())
