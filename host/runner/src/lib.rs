@@ -45,6 +45,7 @@ pub mod records;
 mod redact;
 pub mod registry;
 pub mod replay;
+pub mod report;
 mod resets;
 pub mod run;
 mod screen;
