@@ -1,5 +1,6 @@
 //! The command line.
 
+mod gates;
 mod live;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use ralph_config::units::Span;
 
+pub use gates::{GatesArgs, GatesCommand, GatesRunArgs};
 pub use live::*;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
@@ -49,6 +51,8 @@ pub enum Command {
     Check,
     /// The same, again after each change, until ctrl-c
     Watch(WatchArgs),
+    /// Ask gates as a step of CI: about a whole branch, with a report that other programs read
+    Gates(GatesArgs),
     /// Show where the project stands
     Status,
     /// List iterations, the newest last
@@ -123,6 +127,7 @@ impl Command {
                 | Command::Agent(_)
                 | Command::Check
                 | Command::Watch(_)
+                | Command::Gates(_)
                 | Command::Doctor
         )
     }
@@ -137,6 +142,7 @@ impl Command {
             Command::Listen(_) => "listen",
             Command::Check => "check",
             Command::Watch(_) => "watch",
+            Command::Gates(_) => "gates",
             Command::Status => "status",
             Command::Log(_) => "log",
             Command::Show(_) => "show",

@@ -72,6 +72,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Bridge => cmd::bridge::bridge(&dir).await,
         Command::Listen(a) => cmd::listen::listen(&dir, a, out).await,
         Command::Check => cmd::check::check(&dir, out).await,
+        Command::Gates(a) => cmd::check::gates(&dir, a, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
         Command::Status => cmd::status::status(&dir, out).await,
         Command::Log(a) => cmd::log::log(&dir, &a, out),

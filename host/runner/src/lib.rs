@@ -46,6 +46,7 @@ pub mod records;
 mod redact;
 pub mod registry;
 pub mod replay;
+pub mod report;
 mod resets;
 pub mod run;
 mod screen;

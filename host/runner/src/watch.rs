@@ -36,13 +36,28 @@ pub struct Checked {
     pub passed: bool,
 }
 
-/// Asks all gates about what differs from the last commit.
-pub async fn check(setup: &Setup, bus: &Bus, stopping: &Stopping) -> Result<Checked, Error> {
+/// Asks all gates about what differs from the last commit, or from where the work since `against`
+/// (a branch, a tag, a commit) began.
+///
+/// # Errors
+/// There is no such commit or nothing in common with it; what git says.
+pub async fn check(
+    setup: &Setup,
+    bus: &Bus,
+    stopping: &Stopping,
+    against: Option<&str>,
+) -> Result<Checked, Error> {
     let now = setup.git.snapshot().await?;
     let mut base = now.clone();
-    base.tree = match &now.head {
-        Some(head) => head.clone(),
-        None => setup.git.empty_tree(&now.tree),
+    base.tree = match (against, &now.head) {
+        (Some(name), _) => setup.git.fork_point(name).await?.ok_or_else(|| {
+            Error::Usage(format!(
+                "there is no commit `{name}` that has one in common with this branch; if the clone is a shallow \
+                 one, fetch more of the history"
+            ))
+        })?,
+        (None, Some(head)) => head.clone(),
+        (None, None) => setup.git.empty_tree(&now.tree),
     };
     let files = setup.git.changes(&base, &now, &[]).await?.files;
     let count = files.len();
@@ -96,7 +111,7 @@ pub async fn watch(
         // What changed while the gates ran is asked about again; a gate that changes
         // the tree each time is not obeyed for ever.
         if last.as_ref() != Some(&tree) && unrest < UNREST {
-            let checked = check(setup, bus, stopping).await?;
+            let checked = check(setup, bus, stopping, None).await?;
             if stopping.asked().is_some() {
                 break;
             }

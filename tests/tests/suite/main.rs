@@ -21,6 +21,7 @@ mod disk;
 mod envelopes;
 mod exit_codes;
 mod gate_groups;
+mod gate_reports;
 mod gates;
 mod hooks;
 mod hostile_agent;

@@ -277,7 +277,7 @@ impl Tools {
         let setup = Setup::new(project, self.host.clone(), RunOptions::default());
         let setup = setup.await.map_err(failed)?;
         let (_control, stopping) = Control::new();
-        let checked = watch::check(&setup, &Bus::default(), &stopping).await;
+        let checked = watch::check(&setup, &Bus::default(), &stopping, None).await;
         let checked = checked.map_err(failed)?;
         Ok(json!({
             "passed": checked.passed, "files": checked.files, "gates": checked.results,

@@ -34,6 +34,29 @@ impl Changes {
 }
 
 impl Git {
+    /// The newest commit that HEAD and the named one have in common, as a change's base is reckoned
+    /// when it is proposed. `None` if there is no such commit or none in common.
+    ///
+    /// # Errors
+    /// git can't be run.
+    pub async fn fork_point(&self, name: &str) -> Result<Option<String>, GitError> {
+        // Spelled so, no name is read as an option.
+        let name = format!("{name}^{{commit}}");
+        let verify = Cmd::read("rev-parse").args(["-q", "--verify", "--end-of-options", &name]);
+        let Some(commit) = self.first_line(verify).await? else {
+            return Ok(None);
+        };
+        let common = Cmd::read("merge-base").args(["HEAD", &commit]);
+        self.first_line(common).await
+    }
+
+    async fn first_line(&self, cmd: Cmd) -> Result<Option<String>, GitError> {
+        let ended = self.runner().run(cmd).await?;
+        let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let line = text.lines().next().map(str::to_owned);
+        Ok(line.filter(|_| ended.code == Some(0)))
+    }
+
     /// What changed from `base` to `now`, without ralph's own records and
     /// without `ignore` (paths relative to the root; a directory covers what is
     /// below it). Two snapshots of the same tree start no process.
