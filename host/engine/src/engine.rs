@@ -272,6 +272,11 @@ impl State {
                         }
                         run.skipped.insert(task.clone());
                     }
+                    Fact::UnskipAsked { task } => {
+                        run.skipped.remove(task);
+                        // It may go before the one that is selected: the order is asked for again.
+                        run.selected = None;
+                    }
                     Fact::ResumeAsked => {
                         run.pause = None;
                         self.pace.ticking = false;
