@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod complete;
 mod out;
 mod view;
 
@@ -16,6 +17,9 @@ use crate::out::Out;
 
 fn main() -> ExitCode {
     if ralph_process::stand_guard() {
+        return ExitCode::SUCCESS;
+    }
+    if complete::answered() {
         return ExitCode::SUCCESS;
     }
     let args = match Args::try_parse() {
