@@ -25,6 +25,8 @@ const BATCH: usize = 512;
 pub struct Options {
     /// The root of the project whose run is shown first.
     pub project: Option<String>,
+    /// All runs side by side from the start.
+    pub side: bool,
     /// The task that is marked first.
     pub task: Option<String>,
     /// Are colours wanted?
@@ -78,6 +80,7 @@ pub fn attach(
     let mut at = Attached {
         app: App {
             wanted: options.project,
+            side: options.side,
             task: options.task,
             ..App::default()
         },
