@@ -274,8 +274,6 @@ impl State {
                     }
                     Fact::UnskipAsked { task } => {
                         run.skipped.remove(task);
-                        // It may go before the one that is selected: the order is asked for again.
-                        run.selected = None;
                     }
                     Fact::ResumeAsked => {
                         run.pause = None;

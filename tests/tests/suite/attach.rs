@@ -248,7 +248,7 @@ fn runs_are_seen_side_by_side_and_keys_go_to_the_one_that_has_the_focus() {
     let other = beside(&a, &b);
     let screen = at.shows(
         &a,
-        &["─ 1 repo ▶", "─ 2 repo ▶", "First thing", "Third thing"],
+        &["─ 1 repo ▶", "─ 2 repo ▶", "[>] T1 First", "[>] T1 Third"],
     );
     let both = |l: &str| l.contains("[>] T1 First") && l.contains("[>] T1 Third");
     assert!(screen.lines().any(both), "{screen}");
