@@ -17,6 +17,9 @@ use crate::frame::{FRAME_MAX, Frames};
 use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
 use crate::outbox::{Marker, Outbox, Until};
 
+mod sink;
+use sink::Sink;
+
 /// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
 /// have as many files open: see [`room`].
 pub const CLIENTS_MAX: usize = 1024;
@@ -107,11 +110,11 @@ impl Listener {
 }
 
 impl Came {
-    fn streams(self) -> io::Result<Streams> {
+    fn streams(self, too_late: watch::Receiver<bool>) -> io::Result<Streams> {
         Ok(match self {
             Came::Unix(stream) => {
                 let (read, write) = UnixStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(write))
+                (Box::new(read), Box::new(Sink::new(write, too_late)))
             }
             Came::Tcp(stream) => {
                 // An answer is one write; it isn't to wait for another.
@@ -239,7 +242,7 @@ struct Ends {
 
 async fn serve(came: Came, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
     let over_tcp = matches!(came, Came::Tcp(_));
-    let (mut read, write) = match came.streams() {
+    let (mut read, write) = match came.streams(ends.too_late.clone()) {
         Ok(streams) => streams,
         Err(e) => return tracing::warn!("a client can't be served: {e}"),
     };

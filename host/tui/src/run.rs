@@ -223,6 +223,14 @@ impl Run {
         if self.over() && !ended && !first && !self.text("status").is_empty() {
             let text = format!("— the run is over: {}", self.text("status"));
             self.log.push("", &text, true);
+            // They can't be asked for any more.
+            let complete = self.text("status") == "completed";
+            for task in &mut self.tasks {
+                task.working = false;
+                if complete {
+                    task.state = "done".into();
+                }
+            }
         }
         let told = [
             "done",

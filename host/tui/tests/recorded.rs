@@ -114,7 +114,12 @@ fn at_its_end_everything_is_told_and_nothing_can_be_asked() {
     let mut app = heard(|_| false);
     app.said(0, Said::Closed);
     let (end, _) = screen(&mut app, 110, 24, true);
-    for words in ["completed 2/2 done", "[x] T1", "the run is over: completed"] {
+    for words in [
+        "completed 2/2 done",
+        "[x] T1",
+        "[x] T2",
+        "the run is over: completed",
+    ] {
         assert!(end.contains(words), "{words}\n{end}");
     }
     assert!(!end.contains("broke off"), "{end}");

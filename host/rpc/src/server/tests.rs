@@ -101,3 +101,40 @@ async fn a_client_that_is_cut_off_at_the_end_is_told_exactly_what_it_loses() {
     assert_eq!(counted(&said), (LINES, format!("line {LINES}")));
     assert!(!served.await.unwrap());
 }
+
+/// What was written to a Unix socket is kept for a client that reads it later.
+#[tokio::test]
+async fn who_reads_nothing_until_it_is_over_finds_an_exact_account_in_its_buffer() {
+    let feed = Arc::new(Feed::default());
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let run = Arc::new(Run(feed.clone()));
+    let offers = Box::new(move || run.clone() as Arc<dyn Offer>);
+    let server = Server::start(Listener::Unix(listener), offers);
+    let mut client = UnixStream::connect(&path).await.unwrap();
+    client
+        .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\"}\n")
+        .await
+        .unwrap();
+    let mut answer = [0; 64];
+    let len = client.read(&mut answer).await.unwrap();
+    assert!(answer[..len].ends_with(b"\n"));
+    // More than a buffer holds.
+    const LINES: u64 = 3000;
+    let long = "x".repeat(1000);
+    for n in 1..=LINES {
+        feed.event(&Event::Agent {
+            role: Role::Work,
+            what: AgentEvent::Text(format!("line {n} {long}")),
+        });
+    }
+    server.close().await;
+    let mut text = String::new();
+    client.read_to_string(&mut text).await.unwrap();
+    let said: Vec<Value> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!(counted(&said), (LINES, format!("line {LINES} {long}")));
+}
