@@ -264,8 +264,8 @@ fn runs_are_seen_side_by_side_and_keys_go_to_the_one_that_has_the_focus() {
     other.wait().expect(0);
     // It stays, and the first goes on.
     at.shows(&a, &["2 repo ✓ ended", "completed 2/2", "running 0/2"]);
-    at.resize(&a, (60, 20));
-    let screen = at.shows(&a, &["1 repo ▶", "2 repo ✓", "completed 2/2", "no room"]);
+    at.resize(&a, (60, 16));
+    let screen = at.shows(&a, &[" 1 repo ▶   2 repo ✓ ", "completed 2/2"]);
     assert!(!screen.contains("running 0/2"), "{screen}");
     press(&a, "\t");
     at.shows(&a, &["running 0/2", "First thing"]);
