@@ -47,6 +47,8 @@ export interface Ruling {
   readonly name: string;
   /** `pass`, `fail`, `skip`. */
   readonly status: string;
+  /** Its failure refuses nothing. */
+  readonly warns: boolean;
   readonly summary: string;
   readonly findings: readonly Finding[];
 }
@@ -179,6 +181,7 @@ export function ruling(value: unknown): Ruling {
   return {
     name: text(of["name"]),
     status: text(of["status"]),
+    warns: text(of["severity"]) === "warn",
     summary: text(of["summary"]),
     findings: list(of["findings"]).map((one) => {
       const finding = fields(one);

@@ -160,7 +160,8 @@ class Extension implements vscode.Disposable {
     for (const [file, problems] of files) {
       const shown = problems.map((problem) => {
         const place = new vscode.Range(problem.line, 0, problem.line, Number.MAX_SAFE_INTEGER);
-        const one = new vscode.Diagnostic(place, problem.message, vscode.DiagnosticSeverity.Error);
+        const { Error, Warning } = vscode.DiagnosticSeverity;
+        const one = new vscode.Diagnostic(place, problem.message, problem.warns ? Warning : Error);
         one.source = `ralph: ${problem.gate}`;
         one.code = problem.rule;
         return one;

@@ -11,6 +11,8 @@ export interface Problem {
   readonly message: string;
   readonly gate: string;
   readonly rule: string | undefined;
+  /** It refuses nothing. */
+  readonly warns: boolean;
 }
 
 /** Where a path of a record is; none if it would lie outside the root. */
@@ -47,11 +49,13 @@ export class Findings {
         message: finding.message || ruling.summary,
         gate: ruling.name,
         rule: finding.rule,
+        warns: ruling.warns,
       };
     });
     if (found.length === 0) {
       const file = path.join(root, this.fallback);
-      found.push({ file, line: 0, message: ruling.summary, gate: ruling.name, rule: undefined });
+      const { summary: message, name: gate, warns } = ruling;
+      found.push({ file, line: 0, message, gate, rule: undefined, warns });
     }
     this.byGate.set(key, found);
   }

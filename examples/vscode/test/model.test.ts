@@ -84,7 +84,7 @@ test("tasks show their state, iterations what they have left", () => {
     log: undefined,
     receipts: "r",
     changed: [{ path: "a.txt", kind: "added" }],
-    rulings: [{ name: "g", status: "fail", summary: "no", findings: [] }],
+    rulings: [{ name: "g", status: "fail", warns: false, summary: "no", findings: [] }],
   };
   model.iterations = [iteration];
   assert.equal(iterationNodes(model)[0]?.description, "rejected · a · 1.3 s");
@@ -109,6 +109,7 @@ test("findings are their gate's newest, and lie below the root", () => {
   const fail = (...all: ReturnType<typeof finding>[]) => ({
     name: "g",
     status: "fail",
+    warns: false,
     summary: "s",
     findings: all,
   });
@@ -119,6 +120,9 @@ test("findings are their gate's newest, and lie below the root", () => {
   assert.equal(files.get("/w/p/ralph.toml")?.length, 2);
   findings.ruled({ ...fail(), name: "other" });
   assert.equal(findings.byFile().get("/w/p/ralph.toml")?.at(-1)?.message, "s");
+  assert.equal(findings.byFile().get("/w/p/ralph.toml")?.at(-1)?.warns, false);
+  findings.ruled({ ...fail(), name: "other", warns: true });
+  assert.equal(findings.byFile().get("/w/p/ralph.toml")?.at(-1)?.warns, true);
   findings.ruled({ ...fail(), status: "pass" });
   findings.ruled({ ...fail(), name: "other", status: "pass" });
   assert.equal(findings.byFile().size, 0);

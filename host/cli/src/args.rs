@@ -2,14 +2,18 @@
 
 mod gates;
 mod live;
+mod named;
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use ralph_config::units::Span;
+
+use crate::complete;
 
 pub use gates::{GatesArgs, GatesCommand, GatesRunArgs};
 pub use live::*;
+pub use named::*;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -19,7 +23,7 @@ pub use live::*;
 #[command(name = "ralph", version, max_term_width = 100)]
 pub struct Args {
     /// Work in this directory instead of the current one.
-    #[arg(short = 'C', long, global = true, value_name = "DIR")]
+    #[arg(short = 'C', long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub directory: Option<PathBuf>,
     /// Print one JSON object on standard output.
     #[arg(long, global = true)]
@@ -178,20 +182,20 @@ impl Command {
 #[derive(ClapArgs)]
 pub struct InitArgs {
     /// The agent that works
-    #[arg(long, default_value = "codex")]
+    #[arg(long, default_value = "codex", add = complete::agents())]
     pub agent: String,
 }
 
 #[derive(ClapArgs)]
 pub struct StepArgs {
     /// The agent that works, instead of `[loop] agent`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub agent: Option<String>,
     /// Only this task
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::tasks())]
     pub task: Option<String>,
     /// Lay these settings over the rest: speed, quality, exploration, or a name from `[modes]`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::modes())]
     pub mode: Option<String>,
     /// Commit nothing
     #[arg(long)]
@@ -236,7 +240,7 @@ pub struct ListenArgs {
     #[arg(long, value_name = "PORT", default_value_t = 4433)]
     pub repl_port: u16,
     /// A directory that projects may lie in; may be given several times. The current one, if none is given
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub root: Vec<PathBuf>,
     /// So long a client may say nothing
     #[arg(long, value_name = "SPAN", default_value = "300s", env = "RALPH_TIMEOUT", value_parser = seconds)]
@@ -283,7 +287,7 @@ pub struct LogArgs {
     #[arg(short = 'n', long = "newest", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub newest: u32,
     /// Only of this task
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::tasks())]
     pub task: Option<String>,
 }
 
@@ -297,18 +301,20 @@ pub struct IterationArgs {
 #[derive(ClapArgs)]
 pub struct ExplainArgs {
     /// The task; without it the one that is next
+    #[arg(add = complete::tasks())]
     pub id: Option<String>,
 }
 
 #[derive(ClapArgs)]
 pub struct PromptArgs {
     /// The task; without it the one that is next
+    #[arg(add = complete::tasks())]
     pub id: Option<String>,
     /// The agent that would work, instead of `[loop] agent`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::agents())]
     pub agent: Option<String>,
     /// The mode, instead of `[loop] mode`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::modes())]
     pub mode: Option<String>,
     /// List the variables of a template ([files] template)
     #[arg(long, conflicts_with_all = ["id", "agent", "mode"])]
@@ -338,109 +344,6 @@ pub struct ConvertArgs {
     pub from: String,
     /// The file to write; its ending says in which form: .md, .json, .yaml, .yml
     pub to: String,
-}
-
-#[derive(ClapArgs)]
-pub struct TaskArgs {
-    #[command(subcommand)]
-    pub command: TaskCommand,
-}
-
-#[derive(Subcommand)]
-pub enum TaskCommand {
-    /// All tasks, in the file's order
-    List,
-    /// One task, with what its next attempt is told
-    Show { id: String },
-    /// Add a task at the end
-    Add {
-        title: String,
-        /// Behind this task instead
-        #[arg(long, value_name = "ID")]
-        after: Option<String>,
-        /// A criterion; may be given several times
-        #[arg(long, value_name = "TEXT")]
-        accept: Vec<String>,
-        /// A task that has to be done first; may be given several times
-        #[arg(long, value_name = "ID")]
-        depends: Vec<String>,
-    },
-    /// Mark a task as done
-    Done { id: String },
-    /// Mark a task as blocked
-    Block {
-        id: String,
-        /// Why; its next attempt is told
-        #[arg(long, value_name = "TEXT")]
-        reason: Option<String>,
-    },
-    /// Open a blocked task again
-    Unblock { id: String },
-    /// Open a task again and forget its attempts
-    Retry { id: String },
-}
-
-#[derive(ClapArgs)]
-pub struct AgentArgs {
-    #[command(subcommand)]
-    pub command: AgentCommand,
-}
-
-#[derive(Subcommand)]
-pub enum AgentCommand {
-    /// Ask agents' programs for version and login, at no cost; exit code 1 if one can't work
-    Check {
-        /// Agents as `[agents.NAME]`; without any, those which a run would use
-        names: Vec<String>,
-    },
-}
-
-#[derive(ClapArgs)]
-pub struct PluginArgs {
-    #[command(subcommand)]
-    pub command: PluginCommand,
-}
-
-#[derive(Subcommand)]
-pub enum PluginCommand {
-    /// All components: built in and configured
-    List,
-    /// One component: manifest, imports, digest, size, what it may do
-    Inspect {
-        /// Its name in ralph.toml, or that of a built-in one, or a path to a .wasm file
-        name: String,
-    },
-    /// Add a plugin to ralph.toml and ralph.lock
-    Add {
-        /// A path relative to the project's root, builtin:NAME, https://… or oci://…
-        source: String,
-        /// Its name in ralph.toml, instead of the manifest's or the file's
-        #[arg(long)]
-        name: Option<String>,
-        /// What its SHA-256 has to be; ralph.toml gets it too
-        #[arg(long, value_name = "DIGEST")]
-        sha256: Option<String>,
-    },
-    /// Ask plugins' sources what they are now, and pin that
-    Update {
-        /// Only these
-        names: Vec<String>,
-    },
-    /// Take a plugin out of ralph.toml and ralph.lock
-    Remove { name: String },
-    /// Write ralph.lock: which bytes each plugin has to have
-    Lock,
-    /// Check that every plugin is here and as it is pinned; exit code 1 if not
-    Verify,
-    /// Fetch the plugins that aren't here yet
-    Pull,
-    /// Put a plugin into a registry
-    Push {
-        /// Its name in ralph.toml, or a path to a .wasm file below the root
-        what: String,
-        /// oci://registry/repository:tag
-        to: String,
-    },
 }
 
 #[derive(ClapArgs)]

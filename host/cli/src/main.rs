@@ -2,6 +2,7 @@
 
 mod args;
 mod cmd;
+mod complete;
 mod out;
 mod view;
 
@@ -15,6 +16,9 @@ use crate::args::{Args, Command};
 use crate::out::Out;
 
 fn main() -> ExitCode {
+    if complete::answered() {
+        return ExitCode::SUCCESS;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {

@@ -272,6 +272,9 @@ impl State {
                         }
                         run.skipped.insert(task.clone());
                     }
+                    Fact::UnskipAsked { task } => {
+                        run.skipped.remove(task);
+                    }
                     Fact::ResumeAsked => {
                         run.pause = None;
                         self.pace.ticking = false;

@@ -466,6 +466,11 @@ pub enum Fact {
         /// Its id.
         task: String,
     },
+    /// The task may be taken up again after all.
+    UnskipAsked {
+        /// Its id.
+        task: String,
+    },
     /// A person wants the next attempt to know something. Kept until a prompt holds it,
     /// over restarts too.
     Injected {

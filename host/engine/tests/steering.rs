@@ -133,6 +133,12 @@ fn a_skipped_task_is_not_begun_and_stays_skipped_until_the_run_ends() {
     };
     take_up(&mut state, "run-1");
     assert!(state.run.as_ref().unwrap().skipped.contains("T1"));
+    let task = "T1".to_owned();
+    let undone = Fact::UnskipAsked { task: task.clone() };
+    state.apply(&undone).unwrap();
+    assert!(state.run.as_ref().unwrap().skipped.is_empty());
+    state.apply(&Fact::SkipAsked { task }).unwrap();
+    assert!(state.run.as_ref().unwrap().skipped.contains("T1"));
     take_up(&mut state, "run-2");
     assert!(state.run.as_ref().unwrap().skipped.is_empty());
 }

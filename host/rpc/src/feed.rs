@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 
 use crate::message::notification;
+use crate::outbox::{LEAST, Until};
 use crate::ring::{Data, Kind, Ring};
 use crate::server::Client;
 use crate::standing::{GateNow, GateStatus, map, state};
@@ -168,10 +169,14 @@ impl Feed {
     }
 
     /// Adds the events that a client wants and hasn't had to what is written to it next.
-    pub(crate) fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
+    pub(crate) fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
         let wants = wanted(client);
-        // At the end all of them have half a second together.
-        let last = last.then(|| LAST_LINES / self.clients().all.len().max(1));
+        let last = match until {
+            Until::Open => None,
+            // At the end all of them have half a second together.
+            Until::Last => Some(LAST_LINES / self.clients().all.len().max(1)),
+            Until::Cut => Some(LEAST),
+        };
         let mut place = client.place();
         let (items, missed) = self.store().ring.fetch(&mut place, wants, last);
         drop(place);
@@ -263,10 +268,10 @@ impl Feed {
     fn gate(&self, worker: Option<&str>, event: &Event) {
         let mut inner = self.lock();
         let task: Arc<str> = worker.map_or_else(|| inner.task.clone(), Arc::from);
-        let (name, verdict) = match event {
+        let (name, answer) = match event {
             Event::GateStarted { name } => (name, None),
             Event::Fact(Fact::GateAnswered { result, millis, .. }) => {
-                (&result.name, Some((&result.verdict, *millis)))
+                (&result.name, Some((result, *millis)))
             }
             Event::Fact(Fact::Started {
                 phase: Phase::Prepare | Phase::Agent,
@@ -280,9 +285,12 @@ impl Feed {
         let now = GateNow {
             name: name.clone(),
             task: task.to_string(),
-            status: verdict.map_or(GateStatus::Running, |(v, _)| v.status.into()),
-            millis: verdict.map(|(_, millis)| millis),
-            summary: verdict.map_or_else(String::new, |(v, _)| head(&v.summary, 400).to_owned()),
+            status: answer.map_or(GateStatus::Running, |(r, _)| r.verdict.status.into()),
+            severity: answer.map(|(r, _)| r.severity),
+            millis: answer.map(|(_, millis)| millis),
+            summary: answer.map_or_else(String::new, |(r, _)| {
+                head(&r.verdict.summary, 400).to_owned()
+            }),
         };
         let known = inner.gates.iter_mut();
         match known

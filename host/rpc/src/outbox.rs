@@ -24,8 +24,23 @@ const PIECE: usize = 16 * 1024;
 /// Makes the line that tells how many events are missing.
 pub type Marker = fn(u64) -> String;
 
-/// Adds lines, each with its LF, to what is written next. `last`: what comes later isn't wanted.
-pub type Fetch<'a> = &'a (dyn Fn(&mut Vec<u8>, bool) + Sync);
+/// Adds lines, each with its LF, to what is written next.
+pub type Fetch<'a> = &'a (dyn Fn(&mut Vec<u8>, Until) + Sync);
+
+/// At the very end so many of the newest events are written still: how it ended is among them.
+pub const LEAST: usize = 8;
+
+/// How long there is something to write.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Until {
+    /// There is no end yet.
+    #[default]
+    Open,
+    /// What comes later isn't wanted.
+    Last,
+    /// There is no time for all that waits: only for how much of it is left out, and [`LEAST`].
+    Cut,
+}
 
 /// The queue of one client.
 #[derive(Debug, Default)]
@@ -42,8 +57,10 @@ struct Inner {
     events: VecDeque<Arc<str>>,
     event_bytes: usize,
     missed: u64,
+    /// The same, before those that wait.
+    left_out: u64,
     busy: bool,
-    finishing: bool,
+    until: Until,
 }
 
 impl Outbox {
@@ -54,7 +71,7 @@ impl Outbox {
     /// Queues an event; never waits.
     pub fn event(&self, line: &Arc<str>) {
         let mut inner = self.lock();
-        if inner.finishing {
+        if inner.until > Until::Open {
             return;
         }
         // Once one is lost the rest are too, until the client was told: the gap is in one place.
@@ -75,7 +92,7 @@ impl Outbox {
         loop {
             {
                 let mut inner = self.lock();
-                if inner.finishing {
+                if inner.until > Until::Open {
                     return;
                 }
                 let fits = inner.answer_bytes.saturating_add(line.len()) <= ANSWER_BYTES_MAX;
@@ -100,9 +117,21 @@ impl Outbox {
 
     /// Nothing more is queued; what is there is still to be written.
     pub fn finish(&self) {
+        self.end(Until::Last);
+    }
+
+    /// The same, and there is no time for all of that: the client is told how many events it loses.
+    pub fn cut(&self) {
+        self.end(Until::Cut);
+    }
+
+    fn end(&self, until: Until) {
         let mut inner = self.lock();
-        inner.finishing = true;
+        inner.until = inner.until.max(until);
         inner.busy = false;
+        if until == Until::Cut {
+            inner.cut();
+        }
         drop(inner);
         self.wake.notify_one();
         self.room.notify_one();
@@ -126,14 +155,14 @@ impl Outbox {
                     piece.push(b'\n');
                 }
                 if !inner.busy && piece.len() < PIECE {
-                    fetch(&mut piece, inner.finishing);
+                    fetch(&mut piece, inner.until);
                 }
                 if !piece.is_empty() {
                     drop(inner);
                     self.room.notify_one();
                     return Some(piece);
                 }
-                if inner.finishing {
+                if inner.until > Until::Open {
                     return None;
                 }
             }
@@ -143,6 +172,14 @@ impl Outbox {
 }
 
 impl Inner {
+    fn cut(&mut self) {
+        let most = self.events.len().saturating_sub(LEAST);
+        self.left_out += most as u64;
+        for line in self.events.drain(..most) {
+            self.event_bytes -= line.len();
+        }
+    }
+
     fn next(&mut self, marker: Marker) -> Option<Arc<str>> {
         if let Some(line) = self.answers.pop_front() {
             self.answer_bytes -= line.len();
@@ -150,6 +187,10 @@ impl Inner {
         }
         if self.busy {
             return None;
+        }
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out > 0 {
+            return Some(marker(left_out).into());
         }
         if let Some(line) = self.events.pop_front() {
             self.event_bytes -= line.len();
@@ -205,8 +246,9 @@ mod tests {
     async fn what_is_fetched_waits_for_the_answer_too_and_the_end_is_known_to_it() {
         let outbox = Outbox::default();
         let fetched = std::sync::atomic::AtomicU32::new(0);
-        let fetch = |piece: &mut Vec<u8>, last: bool| {
+        let fetch = |piece: &mut Vec<u8>, until| {
             if fetched.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
+                let last = until == Until::Last;
                 piece.extend_from_slice(if last { b"last\n" } else { b"more\n" });
             }
         };
@@ -216,6 +258,23 @@ mod tests {
         outbox.finish();
         assert_eq!(outbox.next(marker, &fetch).await.unwrap(), b"last\n");
         assert_eq!(outbox.next(marker, &fetch).await, None);
+    }
+
+    #[tokio::test]
+    async fn who_is_cut_off_is_told_what_is_left_out_where_it_is_left_out() {
+        let outbox = Outbox::default();
+        for n in 0..EVENTS_MAX + 5 {
+            outbox.event(&format!("event {n}").into());
+        }
+        outbox.finish();
+        outbox.cut();
+        let said = drain(&outbox).await;
+        assert_eq!(said[0], format!("missed {}", EVENTS_MAX - LEAST));
+        assert_eq!(said[1], format!("event {}", EVENTS_MAX - LEAST));
+        assert_eq!(
+            (said.len(), said[LEAST + 1].as_str()),
+            (LEAST + 2, "missed 5")
+        );
     }
 
     #[tokio::test]

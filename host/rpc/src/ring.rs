@@ -86,7 +86,15 @@ pub(crate) struct Place {
     /// Of each kind: so many it has had, or was told to have missed, or came too late to want.
     seen: Each<u64>,
     /// Nothing after this event is for it.
-    last: Option<u64>,
+    last: Option<Last>,
+}
+
+/// The last event that is for a client.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    number: u64,
+    /// Of each kind, so many came up to it.
+    all: Each<u64>,
 }
 
 /// Numbered from 1, without gaps between those that are kept.
@@ -166,7 +174,8 @@ impl Ring {
     }
 
     /// What a place is behind with, and how many are gone for good. `last`: nothing that comes later
-    /// is for it, and of what is there so many at most.
+    /// than the first call with it is for the place, and of what is there so many at most; these may
+    /// become fewer from call to call.
     pub(crate) fn fetch(
         &self,
         place: &mut Place,
@@ -174,20 +183,30 @@ impl Ring {
         last: Option<usize>,
     ) -> (Vec<Arc<Item>>, u64) {
         let (mut items, mut bytes, mut missed) = (Vec::new(), 0, 0);
+        let ends = last.map(|most| {
+            let last = place.last.get_or_insert(Last {
+                number: self.newest(),
+                all: self.all,
+            });
+            (*last, most)
+        });
         for kind in Kind::ALL.map(|k| k as usize) {
-            if wants[kind] && place.last.is_none_or(|last| last >= self.gone()) {
-                missed += self.gone[kind].saturating_sub(place.seen[kind]);
-                place.seen[kind] = place.seen[kind].max(self.gone[kind]);
+            if wants[kind] {
+                // What came after the last one isn't missed by who has gone.
+                let gone = ends.map_or(self.gone[kind], |(last, _)| {
+                    self.gone[kind].min(last.all[kind])
+                });
+                missed += gone.saturating_sub(place.seen[kind]);
+                place.seen[kind] = place.seen[kind].max(gone);
             }
         }
-        if let (Some(most), None) = (last, place.last) {
-            place.last = Some(self.newest());
-            missed += self.pass_over(place, wants, most);
+        if let Some((last, most)) = ends {
+            missed += self.pass_over(place, wants, last.number, most);
         }
         let from = place.at.saturating_sub(self.gone());
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         for item in self.items.iter().skip(from) {
-            let late = place.last.is_some_and(|last| item.number > last);
+            let late = ends.is_some_and(|(last, _)| item.number > last.number);
             if late || items.len() == Ring::AT_ONCE || bytes > Ring::AT_ONCE_BYTES {
                 break;
             }
@@ -202,10 +221,11 @@ impl Ring {
         (items, missed)
     }
 
-    /// All but the newest; how many of them it wanted.
-    fn pass_over(&self, place: &mut Place, wants: Each<bool>, most: usize) -> u64 {
+    /// All but so many up to the last; how many of them it wanted.
+    fn pass_over(&self, place: &mut Place, wants: Each<bool>, last: u64, most: usize) -> u64 {
         let mut missed = 0;
-        for item in self.items().take(self.items.len().saturating_sub(most)) {
+        let until = last.saturating_sub(most as u64);
+        for item in self.items().take_while(|item| item.number <= until) {
             let kind = item.kind() as usize;
             if wants[kind] && item.nth > place.seen[kind] {
                 place.seen[kind] = item.nth;
@@ -352,5 +372,41 @@ mod tests {
             (Ring::AT_ONCE + 10, 0)
         );
         assert!(ring.fetch(&mut place, BOTH, last).0.is_empty());
+    }
+
+    #[test]
+    fn who_can_not_have_all_at_the_end_is_told_exactly_how_many_are_left_out() {
+        let mut ring = Ring::default();
+        let mut place = Place::default();
+        for _ in 0..Ring::MOST - 1 {
+            line(&mut ring, "x");
+        }
+        change(&mut ring);
+        let (first, missed) = ring.fetch(&mut place, BOTH, Some(2000));
+        assert_eq!(
+            (first.len(), missed),
+            (Ring::AT_ONCE, Ring::MOST as u64 - 2000)
+        );
+        // There is no time for the rest.
+        let (end, missed) = ring.fetch(&mut place, BOTH, Some(2));
+        assert_eq!((end.len(), missed), (2, 2000 - 2 - Ring::AT_ONCE as u64));
+        assert!(matches!(end[1].data, Data::State(_)));
+        assert_eq!(ring.fetch(&mut place, BOTH, Some(2)).1, 0);
+    }
+
+    #[test]
+    fn who_is_about_to_go_is_told_what_a_flood_takes_away_meanwhile() {
+        let mut ring = Ring::default();
+        let mut place = Place::default();
+        for _ in 0..1000 {
+            line(&mut ring, "x");
+        }
+        let (first, missed) = ring.fetch(&mut place, BOTH, Some(Ring::MOST));
+        assert_eq!((first.len(), missed), (Ring::AT_ONCE, 0));
+        for _ in 0..2 * Ring::MOST {
+            line(&mut ring, "later");
+        }
+        let (rest, missed) = ring.fetch(&mut place, BOTH, Some(Ring::MOST));
+        assert_eq!((rest.len(), missed), (0, 1000 - Ring::AT_ONCE as u64));
     }
 }

@@ -9,12 +9,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 
 use crate::apart::Apart;
 use crate::feed::Place;
 use crate::frame::{FRAME_MAX, Frames};
 use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
-use crate::outbox::{Marker, Outbox};
+use crate::outbox::{Marker, Outbox, Until};
+
+mod sink;
+use sink::Sink;
 
 /// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
 /// have as many files open: see [`room`].
@@ -27,6 +31,8 @@ const FILES: u64 = 4096;
 const LONG_MAX: usize = 16;
 /// At the end, what is queued may take this long to be written.
 pub(crate) const LAST: Duration = Duration::from_millis(500);
+/// The end of that time is for telling clients which haven't had all of it how much they lose.
+pub(crate) const CUT: Duration = Duration::from_millis(200);
 
 /// One connected client.
 #[derive(Debug, Default)]
@@ -64,8 +70,8 @@ pub trait Offer: Service {
     fn marker(&self) -> Marker;
 
     /// Adds events that aren't queued for each client; see [`crate::outbox::Fetch`].
-    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
-        let _ = (client, piece, last);
+    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
+        let _ = (client, piece, until);
     }
 
     /// So long a client may say nothing while nothing of its is carried out.
@@ -104,11 +110,11 @@ impl Listener {
 }
 
 impl Came {
-    fn streams(self) -> io::Result<Streams> {
+    fn streams(self, too_late: watch::Receiver<bool>) -> io::Result<Streams> {
         Ok(match self {
             Came::Unix(stream) => {
                 let (read, write) = UnixStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(write))
+                (Box::new(read), Box::new(Sink::new(write, too_late)))
             }
             Came::Tcp(stream) => {
                 // An answer is one write; it isn't to wait for another.
@@ -172,13 +178,18 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
     let mut clients = JoinSet::new();
     // Those of a run are served beside it: however many there are, it has its own threads for itself.
     let mut apart = None;
+    let (cut, too_late) = watch::channel(false);
     let mut end = std::pin::pin!(ended(closed.clone()));
     loop {
         tokio::select! {
             came = listener.accept() => match came {
                 Ok(came) => {
                     let crowded = !room(clients.len());
-                    let client = serve(came, offers(), closed.clone(), crowded);
+                    let ends = Ends {
+                        closed: closed.clone(),
+                        too_late: too_late.clone(),
+                    };
+                    let client = serve(came, offers(), ends, crowded);
                     match &listener {
                         Listener::Unix(_) => {
                             let apart = apart.get_or_insert_with(Apart::start);
@@ -200,23 +211,60 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
         }
     }
     drop(listener);
-    let all = async { while clients.join_next().await.is_some() {} };
-    if tokio::time::timeout(LAST, all).await.is_err() {
-        clients.shutdown().await;
+    if let Some(apart) = &mut apart {
+        apart.hurry();
+    }
+    if timeout(LAST - CUT, all_gone(&mut clients)).await.is_err() {
+        cut.send_replace(true);
+        if timeout(CUT, all_gone(&mut clients)).await.is_err() {
+            clients.shutdown().await;
+        }
     }
 }
 
-/// Waits until the server is to close, or is gone.
-async fn ended(mut closed: watch::Receiver<bool>) {
-    let _ = closed.wait_for(|closed| *closed).await;
+async fn all_gone(clients: &mut JoinSet<()>) {
+    while clients.join_next().await.is_some() {}
 }
 
-async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>, crowded: bool) {
+/// Waits until that is so, or nobody can say so any more.
+async fn ended(mut so: watch::Receiver<bool>) {
+    let _ = so.wait_for(|so| *so).await;
+}
+
+/// What ends a connection from this side.
+#[derive(Clone)]
+struct Ends {
+    /// The server closes: what is queued is still written,
+    closed: watch::Receiver<bool>,
+    /// until there is no time for all of it.
+    too_late: watch::Receiver<bool>,
+}
+
+async fn serve(came: Came, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
     let over_tcp = matches!(came, Came::Tcp(_));
-    let (mut read, write) = match came.streams() {
+    let (mut read, write) = match came.streams(ends.too_late.clone()) {
         Ok(streams) => streams,
         Err(e) => return tracing::warn!("a client can't be served: {e}"),
     };
+    let closes = attend(&mut read, write, &offer, ends, crowded).await;
+    // Closed with something unread, TCP throws away what was written last too: why it is closed. A Unix
+    // socket keeps that.
+    if closes && over_tcp {
+        let mut nowhere = tokio::io::sink();
+        let rest = tokio::io::copy(&mut read, &mut nowhere);
+        let _ = timeout(LAST, rest).await;
+    }
+}
+
+/// One client, to the last that is written to it. True if it is the client that is closed, and may
+/// have sent more than was read.
+async fn attend(
+    mut read: impl AsyncRead + Unpin,
+    write: impl AsyncWrite + Unpin,
+    offer: &Arc<dyn Offer>,
+    ends: Ends,
+    crowded: bool,
+) -> bool {
     let client = Arc::new(Client::default());
     let mut writing = std::pin::pin!(write_all(write, &client, offer.as_ref()));
     if crowded {
@@ -224,38 +272,36 @@ async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>,
         client.outbox.answer(message::failure(None, &e)).await;
         client.outbox.finish();
         writing.await;
-        return;
+        return false;
     }
     offer.came(&client);
     let reading = async {
         let closes = tokio::select! {
             () = async {
                 let mut long = JoinSet::new();
-                read_all(&mut read, &offer, &client, &mut long).await;
+                read_all(&mut read, offer, &client, &mut long).await;
                 // It may have closed its writing side only, and want its events still.
                 if !client.wants().is_empty() {
                     std::future::pending::<()>().await;
                 }
                 long.join_all().await;
             } => true,
-            () = ended(closed) => false,
+            () = ended(ends.closed) => false,
         };
         client.outbox.finish();
         closes
     };
     let closes = tokio::select! {
         // Nobody is there to read any more: whatever is still asked is of no use.
-        () = &mut writing => return,
+        () = &mut writing => return false,
         closes = reading => closes,
     };
-    writing.await;
-    // Closed with something unread, TCP throws away what was written last too: why it is closed. A Unix
-    // socket keeps that.
-    if closes && over_tcp {
-        let mut nowhere = tokio::io::sink();
-        let rest = tokio::io::copy(&mut read, &mut nowhere);
-        let _ = tokio::time::timeout(LAST, rest).await;
+    tokio::select! {
+        () = &mut writing => return closes,
+        () = ended(ends.too_late) => client.outbox.cut(),
     }
+    writing.await;
+    closes
 }
 
 /// Carries out what comes, until the client's end or a broken limit. What takes long may still
@@ -338,8 +384,8 @@ pub(crate) async fn write_all(
     client: &Arc<Client>,
     offer: &dyn Offer,
 ) {
-    let (marker, fetch) = (offer.marker(), |piece: &mut Vec<u8>, last| {
-        offer.fetch(client, piece, last);
+    let (marker, fetch) = (offer.marker(), |piece: &mut Vec<u8>, until| {
+        offer.fetch(client, piece, until);
     });
     while let Some(piece) = client.outbox.next(marker, &fetch).await {
         let sent = async {
@@ -352,3 +398,6 @@ pub(crate) async fn write_all(
     }
     let _ = write.shutdown().await;
 }
+
+#[cfg(test)]
+mod tests;

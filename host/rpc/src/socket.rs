@@ -110,6 +110,12 @@ pub fn all() -> Vec<PathBuf> {
     all
 }
 
+/// The name of the run whose socket that is.
+pub fn name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
 /// Every path a project's socket may have.
 pub fn candidates(root: &Path) -> Vec<PathBuf> {
     directories()

@@ -1,7 +1,7 @@
 //! How a run stands, as clients of its socket are told.
 
 use ralph_engine::fact::{EndReason, Phase};
-use ralph_engine::types::Usage;
+use ralph_engine::types::{Severity, Usage};
 use ralph_runner::steer::Now;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -47,6 +47,9 @@ pub(crate) struct GateNow {
     /// The task that it rules on.
     pub(crate) task: String,
     pub(crate) status: GateStatus,
+    /// block, warn: what its failure does; null while it is at work. A `fail` with `warn` refuses nothing.
+    #[schemars(with = "Option<String>")]
+    pub(crate) severity: Option<Severity>,
     /// How long it took.
     pub(crate) millis: Option<u64>,
     /// What it says, in one line.

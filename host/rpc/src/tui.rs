@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::feed::{self, Feed, NAMES};
 use crate::message::{INTERNAL_ERROR, INVALID_PARAMS, NOT_NOW, Params, RpcError, Service};
-use crate::outbox::Marker;
+use crate::outbox::{Marker, Until};
 use crate::schema::{Call, Document, NoParams};
 use crate::server::{Client, Listener, Offer, Server};
 use crate::socket::{self, Socket, SocketError};
@@ -135,17 +135,26 @@ impl Tui {
         })
     }
 
-    async fn skip(&self, SkipParams { id }: SkipParams) -> Result<Skipped, RpcError> {
+    async fn skip(&self, SkipParams { id, undo }: SkipParams) -> Result<Skipped, RpcError> {
         let list = self.desk.tasks().await.map_err(|e| refused(&e))?;
-        if list.get(&id).is_none() {
+        // One that is gone from the list can still be skipped no more.
+        if list.get(&id).is_none() && !(undo && self.desk.now().skipped.contains(&id)) {
             let shown = ralph_engine::text::one_line(&id, 60);
             let text = format!("Invalid params: there is no task `{shown}`");
             return Err(RpcError::new(INVALID_PARAMS, text));
         }
         let task = id.clone();
-        let new = self.at_the_desk(move |d| d.skip(&task)).await?;
+        let new = self.at_the_desk(move |d| match undo {
+            true => d.unskip(&task),
+            false => d.skip(&task),
+        });
         Ok(Skipped {
-            status: if new { "skipped" } else { "already_skipped" },
+            status: match (new.await?, undo) {
+                (true, false) => "skipped",
+                (false, false) => "already_skipped",
+                (true, true) => "unskipped",
+                (false, true) => "not_skipped",
+            },
             working: self.desk.now().working.contains(&id),
             id,
         })
@@ -337,7 +346,7 @@ impl Offer for Tui {
         feed::marker
     }
 
-    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
-        self.feed.fetch(client, piece, last);
+    fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
+        self.feed.fetch(client, piece, until);
     }
 }

@@ -136,6 +136,9 @@ impl Now {
             Fact::SkipAsked { task } => {
                 Arc::make_mut(&mut self.skipped).insert(task.clone());
             }
+            Fact::UnskipAsked { task } => {
+                Arc::make_mut(&mut self.skipped).remove(task);
+            }
             Fact::RunEnded { end } => self.end = Some(end.clone()),
             _ => {}
         }
@@ -315,6 +318,18 @@ impl Desk {
         let known = self.note(|now| {
             let task = task.to_owned();
             (!now.skipped.contains(&task)).then_some(Fact::SkipAsked { task })
+        })?;
+        Ok(known.is_some())
+    }
+
+    /// Has the run take a task up again that it was to skip. False if it wasn't.
+    ///
+    /// # Errors
+    /// As [`Desk::pause`].
+    pub fn unskip(&self, task: &str) -> Result<bool, Refused> {
+        let known = self.note(|now| {
+            let task = task.to_owned();
+            (now.skipped.contains(&task)).then_some(Fact::UnskipAsked { task })
         })?;
         Ok(known.is_some())
     }

@@ -216,6 +216,7 @@ impl Worker {
                 | Fact::PauseAsked { .. }
                 | Fact::ResumeAsked
                 | Fact::SkipAsked { .. }
+                | Fact::UnskipAsked { .. }
                 // The project's records are written anew, and hashed there.
                 | Fact::Recorded { .. }
                 | Fact::Cleaned { .. }

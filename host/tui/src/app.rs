@@ -25,6 +25,8 @@ pub enum Question {
     StopNow,
     /// Take this task up no more.
     Skip(String),
+    /// Take it up again.
+    Unskip(String),
 }
 
 /// What keys are for.
@@ -57,8 +59,12 @@ pub enum Do {
 pub struct App {
     /// The runs, in the order they were found.
     pub runs: Vec<Run>,
-    /// The one that is shown.
+    /// The one that is shown; of several, the one that keys go to.
     pub shown: usize,
+    /// All are wanted side by side, where there is room.
+    pub side: bool,
+    /// So many had room.
+    pub panes: usize,
     /// What keys are for.
     pub mode: Mode,
     /// Told to a person until the next key.
@@ -110,7 +116,11 @@ impl App {
         };
         let asks = run.said(said);
         if let Some(told) = run.told.take() {
-            self.note = told;
+            let name = run.text("task_name");
+            self.note = match at == self.shown || name.is_empty() {
+                true => told,
+                false => format!("{name}: {told}"),
+            };
         }
         if self.wanted.is_some() && Some(run.text("project")) == self.wanted {
             self.wanted = None;

@@ -21,10 +21,15 @@ const LOOK: Duration = Duration::from_secs(2);
 /// So much is taken in before the screen is drawn anew.
 const BATCH: usize = 512;
 
+/// What is asked with no key pressed.
+const BY_ITSELF: [&str; 4] = ["get_status", "get_log", "subscribe", "list_tasks"];
+
 /// What is to be shown.
 pub struct Options {
     /// The root of the project whose run is shown first.
     pub project: Option<String>,
+    /// All runs side by side from the start.
+    pub side: bool,
     /// The task that is marked first.
     pub task: Option<String>,
     /// Are colours wanted?
@@ -78,6 +83,7 @@ pub fn attach(
     let mut at = Attached {
         app: App {
             wanted: options.project,
+            side: options.side,
             task: options.task,
             ..App::default()
         },
@@ -191,6 +197,8 @@ impl Attached {
                         run.asked(id, method);
                     }
                 }
+                // Nobody asked for that, and the connection tells its end by itself.
+                Err(_) if BY_ITSELF.contains(&method) => {}
                 Err(e) => self.app.note = format!("{method}: {e}"),
             }
         }

@@ -1,6 +1,7 @@
 //! What is on the screen.
 
 mod log;
+mod panes;
 mod parts;
 
 use jiff::Timestamp;
@@ -21,45 +22,132 @@ const WIDE: u16 = 72;
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame<'_>, app: &mut App, theme: Theme, now: Timestamp) {
-    let [tabs, head, body, foot] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(2),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ])
-    .areas(frame.area());
-    frame.render_widget(Paragraph::new(tab_line(app, theme)), tabs);
-    if let Some(run) = app.run() {
-        frame.render_widget(Paragraph::new(parts::head(run, theme, now)), head);
+    let [above, foot] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
+    let [tabs, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(above);
+    // Where each has its pane, its title is there.
+    let (count, focus) = (app.runs.len(), app.shown);
+    let mut panes = match app.side {
+        true => panes::panes(above, count, focus),
+        false => Vec::new(),
+    };
+    if panes.len() < count {
+        frame.render_widget(Paragraph::new(tab_line(app, theme, tabs.width)), tabs);
+        if !panes.is_empty() {
+            panes = panes::panes(below, count, focus);
+        }
     }
-    app.page = content(frame, app.run(), theme, body);
+    app.panes = panes.len().max(1);
+    if panes.is_empty() {
+        let [head, body] =
+            Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(below);
+        if let Some(run) = app.run() {
+            frame.render_widget(Paragraph::new(parts::head(run, theme, now)), head);
+        }
+        app.page = content(frame, app.run(), theme, body, true);
+    }
+    for (at, area) in panes {
+        let page = pane(frame, app, at, theme, now, area);
+        if at == app.shown {
+            app.page = page;
+        }
+    }
     footer(frame, app, theme, foot);
     if app.mode == Mode::Help {
-        help(frame, body, theme);
+        help(frame, below, theme);
     }
 }
 
-fn tab_line(app: &App, theme: Theme) -> Line<'static> {
-    let mut spans = Vec::new();
-    for (at, run) in app.runs.iter().enumerate() {
-        let name = match run.text("task_name") {
-            name if name.is_empty() => "…".to_owned(),
-            name => name,
+/// One run of several; lines that its output has room for.
+fn pane(
+    frame: &mut Frame<'_>,
+    app: &App,
+    at: usize,
+    theme: Theme,
+    now: Timestamp,
+    area: Rect,
+) -> usize {
+    let focused = at == app.shown;
+    if area.x > 0 {
+        let left = Rect {
+            x: area.x - 1,
+            width: 1,
+            ..area
         };
-        let mark = parts::mark(&run.text("status"), run.closed);
+        let line = Block::new()
+            .borders(Borders::LEFT)
+            .border_style(theme.quiet());
+        frame.render_widget(line, left);
+    }
+    let [title, head, body] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(2),
+        Constraint::Min(0),
+    ])
+    .areas(area);
+    let Some(run) = app.runs.get(at) else {
+        return 0;
+    };
+    let ended = if run.over() { "ended " } else { "" };
+    let mut text = format!("──{}{ended}", tab(at, run));
+    let rest = usize::from(title.width).saturating_sub(text.width());
+    text.push_str(&"─".repeat(rest));
+    let style = match focused {
+        true => theme.marked().add_modifier(Modifier::BOLD),
+        false => theme.quiet(),
+    };
+    frame.render_widget(Paragraph::new(text).style(style), title);
+    frame.render_widget(Paragraph::new(parts::head(run, theme, now)), head);
+    content(frame, Some(run), theme, body, focused)
+}
+
+/// ` 2 name ▶ `
+fn tab(at: usize, run: &Run) -> String {
+    let name = match run.text("task_name") {
+        name if name.is_empty() => "…".to_owned(),
+        name => name,
+    };
+    let mark = parts::mark(&run.text("status"), run.closed);
+    format!(" {} {name} {mark} ", at + 1)
+}
+
+/// All runs, as far as they have room; the one that is shown always has.
+fn tab_line(app: &App, theme: Theme, width: u16) -> Line<'static> {
+    let tabs: Vec<String> = app
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(at, r)| tab(at, r))
+        .collect();
+    let up_to = |from: usize| {
+        let before = tabs.iter().take(app.shown + 1).skip(from);
+        before.map(|tab| tab.width() + 1).sum::<usize>()
+    };
+    let mut from = 0;
+    while from < app.shown && up_to(from) > usize::from(width) {
+        from += 1;
+    }
+    let mut spans = Vec::new();
+    for (at, text) in tabs.into_iter().enumerate().skip(from) {
         let style = if at == app.shown {
             theme.marked().add_modifier(Modifier::BOLD)
         } else {
             Style::new()
         };
-        spans.push(Span::styled(format!(" {} {name} {mark} ", at + 1), style));
+        spans.push(Span::styled(text, style));
         spans.push(Span::raw(" "));
     }
     Line::from(spans)
 }
 
 /// The run's own part; lines that its output has room for.
-fn content(frame: &mut Frame<'_>, run: Option<&Run>, theme: Theme, area: Rect) -> usize {
+fn content(
+    frame: &mut Frame<'_>,
+    run: Option<&Run>,
+    theme: Theme,
+    area: Rect,
+    focused: bool,
+) -> usize {
     let Some(run) = run else { return 0 };
     let gates = parts::gates(run, theme);
     let rows = u16::try_from(gates.len()).unwrap_or(u16::MAX);
@@ -72,7 +160,7 @@ fn content(frame: &mut Frame<'_>, run: Option<&Run>, theme: Theme, area: Rect) -
             .border_style(theme.quiet());
         let inner = block.inner(left);
         frame.render_widget(block, left);
-        tasks(frame, run, theme, inner);
+        tasks(frame, run, theme, inner, focused);
         let rows = rows.min(right.height / 3);
         let [above, view] =
             Layout::vertical([Constraint::Length(rows), Constraint::Min(0)]).areas(right);
@@ -87,7 +175,7 @@ fn content(frame: &mut Frame<'_>, run: Option<&Run>, theme: Theme, area: Rect) -
             Constraint::Min(0),
         ])
         .areas(area);
-        tasks(frame, run, theme, top);
+        tasks(frame, run, theme, top, focused);
         frame.render_widget(Paragraph::new(gates), above);
         view
     };
@@ -95,15 +183,15 @@ fn content(frame: &mut Frame<'_>, run: Option<&Run>, theme: Theme, area: Rect) -
     usize::from(view.height.saturating_sub(1))
 }
 
-/// The list, scrolled so that the marked one is in it.
-fn tasks(frame: &mut Frame<'_>, run: &Run, theme: Theme, area: Rect) {
+/// The list, scrolled so that the marked one is in it; the mark is seen where keys go.
+fn tasks(frame: &mut Frame<'_>, run: &Run, theme: Theme, area: Rect, focused: bool) {
     let room = usize::from(area.height);
     let from = (run.marked + 1).saturating_sub(room);
     let shown = run.tasks.iter().enumerate().skip(from).take(room);
     let lines: Vec<Line<'_>> = shown
         .map(|(at, task)| {
             let line = parts::task(task, theme);
-            if at == run.marked {
+            if at == run.marked && focused {
                 line.style(theme.marked())
             } else {
                 line
@@ -135,6 +223,7 @@ fn footer(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
                 Question::Stop => "stop after this iteration?".to_owned(),
                 Question::StopNow => "end the run and its agent now?".to_owned(),
                 Question::Skip(id) => format!("skip {id} in this run?"),
+                Question::Unskip(id) => format!("take {id} up again in this run?"),
             };
             Line::styled(format!("{text} y/n"), theme.notice())
         }
@@ -148,8 +237,16 @@ fn footer(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
         ),
         Mode::Help => Line::styled("any key goes back", theme.quiet()),
         Mode::Normal if !app.note.is_empty() => Line::styled(app.note.clone(), theme.notice()),
+        Mode::Normal if app.side && app.panes < app.runs.len().min(2) => Line::styled(
+            "q detach  ? keys  Tab runs  v one run: there is no room for several",
+            theme.quiet(),
+        ),
+        Mode::Normal if app.panes > 1 => Line::styled(
+            "q detach  ? keys  Tab next run  v only this run  i inject  p pause  s stop",
+            theme.quiet(),
+        ),
         Mode::Normal => Line::styled(
-            "q detach  ? keys  i inject  / search  I interactive  p pause  s stop  Tab runs",
+            "q detach  ? keys  i inject  / search  I interactive  p pause  s stop  Tab runs  v all",
             theme.quiet(),
         ),
     };

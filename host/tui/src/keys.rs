@@ -12,9 +12,10 @@ const TEXT_MAX: usize = 16 * 1024;
 const PIECE: usize = 32 * 1024;
 
 /// Every key, for the help.
-pub const KEYS: [(&str, &str); 15] = [
+pub const KEYS: [(&str, &str); 16] = [
     ("q  Ctrl-]  Ctrl-C", "detach; the run goes on"),
     ("Tab  1-9", "another run"),
+    ("v", "all runs side by side, or one"),
     ("j k  Up Down", "mark a task"),
     ("f", "only the marked task's output, or all"),
     ("PgUp PgDn Home End", "scroll; End follows"),
@@ -24,7 +25,7 @@ pub const KEYS: [(&str, &str); 15] = [
     ("Ctrl-]", "out of interactive"),
     ("p", "pause or resume"),
     ("c", "checkpoint"),
-    ("x", "skip the marked task"),
+    ("x", "skip the marked task, or no more"),
     ("s", "stop after this iteration"),
     ("S", "stop now"),
     ("?", "this help"),
@@ -89,6 +90,7 @@ fn answered(app: &mut App, question: Question) -> Vec<Do> {
         Question::Stop => ("stop", json!({ "force": false })),
         Question::StopNow => ("stop", json!({ "force": true })),
         Question::Skip(id) => ("skip_task", json!({ "id": id })),
+        Question::Unskip(id) => ("skip_task", json!({ "id": id, "undo": true })),
     })
 }
 
@@ -141,6 +143,7 @@ fn command(app: &mut App, key: KeyEvent) -> Vec<Do> {
                 app.shown = at;
             }
         }
+        KeyCode::Char('v') => app.side = !app.side,
         KeyCode::Char('?' | 'h') => app.mode = Mode::Help,
         KeyCode::Char('/') => app.mode = Mode::Typing(Typing::Search, String::new()),
         KeyCode::Char(c @ ('n' | 'N')) => {
@@ -167,9 +170,12 @@ fn command(app: &mut App, key: KeyEvent) -> Vec<Do> {
         KeyCode::Char('s') => app.mode = Mode::Asking(Question::Stop),
         KeyCode::Char('S') => app.mode = Mode::Asking(Question::StopNow),
         KeyCode::Char('x') => {
-            let id = app.run().and_then(|run| run.marked()).map(|t| t.id.clone());
-            if let Some(id) = id {
-                app.mode = Mode::Asking(Question::Skip(id));
+            if let Some(task) = app.run().and_then(|run| run.marked()) {
+                let id = task.id.clone();
+                app.mode = Mode::Asking(match task.skipped {
+                    true => Question::Unskip(id),
+                    false => Question::Skip(id),
+                });
             }
         }
         KeyCode::Char('f') => {

@@ -36,7 +36,7 @@ pub struct Gate {
     pub name: String,
     /// The task that it rules on.
     pub task: String,
-    /// running, pass, fail, skip
+    /// running, pass, fail, skip; warn, where a failure refuses nothing
     pub status: String,
     /// How long it took.
     pub millis: Option<u64>,
@@ -112,7 +112,10 @@ impl Run {
             .map(|gate| Gate {
                 name: text(gate, "name"),
                 task: text(gate, "task"),
-                status: text(gate, "status"),
+                status: match (text(gate, "status"), text(gate, "severity").as_str()) {
+                    (status, "warn") if status == "fail" => "warn".into(),
+                    (status, _) => status,
+                },
                 millis: gate["millis"].as_u64(),
                 summary: text(gate, "summary"),
             })
@@ -220,6 +223,14 @@ impl Run {
         if self.over() && !ended && !first && !self.text("status").is_empty() {
             let text = format!("— the run is over: {}", self.text("status"));
             self.log.push("", &text, true);
+            // They can't be asked for any more.
+            let complete = self.text("status") == "completed";
+            for task in &mut self.tasks {
+                task.working = false;
+                if complete {
+                    task.state = "done".into();
+                }
+            }
         }
         let told = [
             "done",

@@ -135,23 +135,53 @@ fn a_signal_ends_the_runs_of_a_server_in_any_phase() {
     }
 }
 
+/// A step that was cut off is an iteration that was interrupted, whatever it was doing.
+#[track_caller]
+fn interrupted(answer: &serde_json::Value, phase: &str) {
+    let result = &answer["result"];
+    for (field, want) in [
+        ("status", json!("interrupted")),
+        ("end", json!("stopped")),
+        ("task_id", json!("T1")),
+        ("iteration", json!(1)),
+        ("exit_signal", json!(false)),
+    ] {
+        assert_eq!(result[field], want, "{phase}: {field} in {answer}");
+    }
+}
+
+#[test]
+fn a_step_that_is_stopped_is_answered_alike_in_any_phase() {
+    for phase in PHASES {
+        let p = stuck_in(phase);
+        let mut b = Bridge::of(&p);
+        let step = b.ask("step", json!({}));
+        assert_eq!(p.hear("here"), phase);
+        assert_eq!(b.result("stop", json!({}))["stopped"], true);
+        interrupted(&b.answer(step), phase);
+        b.event("iteration_started");
+        let told = b.event("iteration_finished");
+        assert_eq!(told["status"], "interrupted", "{phase}: {told}");
+        b.close();
+        goes_on(&p, phase);
+    }
+}
+
 /// A step's answer comes before the bridge's last words.
 #[test]
 fn a_step_that_a_signal_cuts_off_has_its_answer_first() {
-    let p = stuck_in("judge");
-    let mut b = Bridge::of(&p);
-    let step = b.ask("step", json!({}));
-    assert_eq!(p.hear("here"), "judge");
-    b.signal(Signal::TERM);
-    let ended = b.ended();
-    let at = ended.rest.iter().position(|said| said["id"] == step);
-    let at = at.unwrap_or_else(|| panic!("{:?}", ended.rest));
-    let answer = &ended.rest[at];
-    assert_eq!(answer["error"]["code"], -32000, "{answer}");
-    assert_eq!(answer["error"]["data"]["reason"], "stopped", "{answer}");
-    assert_eq!(
-        ended.rest.last().unwrap()["params"]["type"],
-        "bridge_stopped"
-    );
-    assert!(at + 1 < ended.rest.len());
+    for phase in ["agent", "judge"] {
+        let p = stuck_in(phase);
+        let mut b = Bridge::of(&p);
+        let step = b.ask("step", json!({}));
+        assert_eq!(p.hear("here"), phase);
+        b.signal(Signal::TERM);
+        let ended = b.ended();
+        let at = ended.rest.iter().position(|said| said["id"] == step);
+        let at = at.unwrap_or_else(|| panic!("{:?}", ended.rest));
+        interrupted(&ended.rest[at], phase);
+        let last = &ended.rest.last().unwrap()["params"]["type"];
+        assert_eq!(last, "bridge_stopped");
+        assert!(at + 1 < ended.rest.len());
+    }
 }

@@ -1,5 +1,6 @@
 //! `ralph attach` on a terminal, against real runs.
 
+use std::cell::Cell;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,18 +11,22 @@ use serde_json::json;
 /// `ralph attach` on a terminal of this size; what is on it is read off an emulated one.
 struct Attached {
     live: Live,
-    size: (u16, u16),
+    size: Cell<(u16, u16)>,
 }
 
 impl Attached {
     fn to(p: &Project, size: (u16, u16), env: &[(&str, &str)]) -> Attached {
+        Attached::with(p, "", size, env)
+    }
+
+    fn with(p: &Project, args: &str, size: (u16, u16), env: &[(&str, &str)]) -> Attached {
         let inner = p.command(&[]);
         let program = inner.get_program().to_str().unwrap().to_owned();
         let side = p.side("");
         let side = side.display();
         let (columns, rows) = size;
         let line = format!(
-            "stty cols {columns} rows {rows}; stty -a >'{side}/before'; sh -c 'echo $$ >\"{side}/pid\"; exec \"{program}\" attach'; code=$?; stty -a >'{side}/after'; exit $code"
+            "stty cols {columns} rows {rows}; stty -a >'{side}/before'; sh -c 'echo $$ >\"{side}/pid\"; exec \"{program}\" attach {args}'; code=$?; stty -a >'{side}/after'; exit $code"
         );
         let mut script = Command::new("script");
         script
@@ -41,16 +46,29 @@ impl Attached {
             .unwrap();
         script.stdin(keys);
         let live = Live::start(script, [p.side("screen"), p.side("screen.err")]);
+        let size = Cell::new(size);
         Attached { live, size }
+    }
+
+    /// Its terminal has another size from now on.
+    fn resize(&self, p: &Project, (columns, rows): (u16, u16)) {
+        let tty = format!("/proc/{}/fd/0", p.noted("pid").trim());
+        let set = format!("stty cols {columns} rows {rows} <{tty}");
+        assert!(
+            Command::new("sh")
+                .args(["-c", &set])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.size.set((columns, rows));
     }
 
     fn screen(&self, p: &Project) -> String {
         let bytes = std::fs::read(p.side("screen")).unwrap();
-        let mut parser = vt100::Parser::new(
-            self.size.1.try_into().unwrap(),
-            self.size.0.try_into().unwrap(),
-            0,
-        );
+        let (columns, rows) = self.size.get();
+        let mut parser =
+            vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
         parser.process(&bytes);
         parser.screen().contents()
     }
@@ -207,4 +225,96 @@ fn without_a_terminal_or_a_run_it_says_why() {
     let at = Attached::to(&p, (80, 24), &[]);
     let ran = at.live.wait().expect(1);
     assert!(ran.stdout.contains("no run is on"), "{}", ran.stdout);
+}
+
+/// The start of another project's run, on the same machine.
+fn beside(p: &Project, other: &Project) -> Live {
+    let mut run = other.command(&["run"]);
+    run.env("XDG_DATA_HOME", p.all().join("home/.local/share"));
+    let run = other.start_command(run);
+    other.hear("here");
+    run
+}
+
+#[test]
+fn runs_are_seen_side_by_side_and_keys_go_to_the_one_that_has_the_focus() {
+    let a = ready(waiting());
+    let b = ready(waiting().tasks("PRD.md", "## Tasks\n\n- [ ] Third thing\n- [ ] Fourth\n"));
+    let run = a.start(&["run"]);
+    a.hear("here");
+    let at = Attached::with(&a, "--all", (120, 30), &[]);
+    at.shows(&a, &["1 repo ▶", "[>] T1 First thing"]);
+    // One that begins later appears.
+    let other = beside(&a, &b);
+    let screen = at.shows(
+        &a,
+        &["─ 1 repo ▶", "─ 2 repo ▶", "[>] T1 First", "[>] T1 Third"],
+    );
+    let both = |l: &str| l.contains("[>] T1 First") && l.contains("[>] T1 Third");
+    assert!(screen.lines().any(both), "{screen}");
+    press(&a, "\t");
+    press(&a, "i");
+    at.shows(&a, &["inject>"]);
+    press(&a, "to the second\r");
+    at.shows(&a, &["prompt injected", "1 injected"]);
+    go(&b);
+    b.hear("here");
+    assert!(b.noted("prompt.2").contains("to the second"));
+    go(&b);
+    other.wait().expect(0);
+    // It stays, and the first goes on.
+    at.shows(&a, &["2 repo ✓ ended", "completed 2/2", "running 0/2"]);
+    at.resize(&a, (60, 16));
+    let screen = at.shows(&a, &[" 1 repo ▶   2 repo ✓ ", "completed 2/2"]);
+    assert!(!screen.contains("running 0/2"), "{screen}");
+    press(&a, "\t");
+    at.shows(&a, &["running 0/2", "First thing"]);
+    at.resize(&a, (100, 24));
+    at.shows(&a, &["2 repo ✓ ended", "running 0/2"]);
+    press(&a, "v");
+    let screen = at.shows(&a, &[" 2 repo ✓ ", "running 0/2", "v all"]);
+    assert!(!screen.contains("completed"), "{screen}");
+    press(&a, "q");
+    at.left(&a, 0);
+    go(&a);
+    assert_eq!(a.hear("here"), "2");
+    assert!(!a.noted("prompt.2").contains("to the second"));
+    go(&a);
+    run.wait().expect(0);
+}
+
+#[test]
+fn only_the_runs_that_are_named_are_shown() {
+    let (a, b) = (ready(waiting()), ready(waiting()));
+    let run = a.start(&["run"]);
+    a.hear("here");
+    let other = beside(&a, &b);
+    let all = a.run(&["ps", "--json"]).expect(0).json()["result"]["runs"].clone();
+    let name = |p: &Project| {
+        let runs = all.as_array().unwrap();
+        let of = runs.iter().find(|r| r["project"] == json!(p.root()));
+        of.unwrap()["name"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (name(&a), name(&b));
+    assert_eq!(first, "repo");
+    assert_ne!(first, second);
+    let at = Attached::with(&a, "--run nobody", (80, 24), &[]);
+    let ran = at.live.wait().expect(1);
+    assert!(
+        ran.stdout.contains("no run of that name is on: nobody"),
+        "{}",
+        ran.stdout
+    );
+    std::fs::remove_file(a.side("keys.fifo")).unwrap();
+    let at = Attached::with(&a, &format!("--run {second}"), (80, 24), &[]);
+    at.shows(&a, &[" 1 repo ▶ ", "running 0/2"]);
+    assert!(!at.screen(&a).contains(" 2 "));
+    press(&a, "q");
+    at.left(&a, 0);
+    for (p, run) in [(&a, run), (&b, other)] {
+        go(p);
+        p.hear("here");
+        go(p);
+        run.wait().expect(0);
+    }
 }

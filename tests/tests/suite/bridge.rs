@@ -1,6 +1,6 @@
 //! `ralph bridge`, driven as an editor does: the documents' methods, events and errors.
 
-use ralph_tests::{Bridge, Project, below, go, ready, waiting};
+use ralph_tests::{Bridge, Client, Project, below, go, ready, waiting};
 use serde_json::{Value, json};
 
 fn fields(of: &Value, names: &[&str]) {
@@ -430,4 +430,64 @@ fn parallel_iterations_are_told_each_with_its_task() {
     for _ in 0..2 {
         b.event("iteration_started");
     }
+}
+
+#[test]
+fn a_gate_that_only_warns_says_so_wherever_a_run_is_watched() {
+    let gate = |name: &str, more: &str| {
+        format!("[[gates]]\nname = \"{name}\"\nrun = [\"sh\", \"-c\", \"exit 1\"]\n{more}\n")
+    };
+    let toml = gate("lint", "severity = \"warn\"") + &gate("tests", "");
+    let p = ready(waiting().toml(&toml).in_loop("max_iterations = 1"));
+    let mut b = Bridge::of(&p);
+    b.result("subscribe", json!({"events": ["gate_finished"]}));
+    b.result("run", json!({}));
+    p.hear("here");
+    let mut client = Client::of(&p);
+    client.call("subscribe", json!({"events": ["state_change"]}));
+    let tail = p.start(&["tail", "--json"]);
+    tail.first_line();
+    let plain = p.start(&["tail"]);
+    go(&p);
+    let mut ruled: Vec<_> = (0..2).map(|_| b.event("gate_finished")).collect();
+    ruled.sort_by_key(|e| e["name"].to_string());
+    for (event, (name, severity)) in ruled.iter().zip([("lint", "warn"), ("tests", "block")]) {
+        assert_eq!(
+            (&event["name"], &event["severity"]),
+            (&json!(name), &json!(severity))
+        );
+        assert_eq!(event["status"], "fail", "as the document has it");
+    }
+    let done = loop {
+        let said = client.line().unwrap();
+        let gates = said["params"]["data"]["gates"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        if gates.len() == 2 && gates.iter().all(|g| g["status"] == "fail") {
+            break gates;
+        }
+        let at_work = |g: &&Value| g["status"] == "running";
+        assert!(
+            gates
+                .iter()
+                .filter(at_work)
+                .all(|g| g["severity"].is_null())
+        );
+    };
+    for gate in done {
+        let want = if gate["name"] == "lint" {
+            "warn"
+        } else {
+            "block"
+        };
+        assert_eq!(gate["severity"], want, "{gate}");
+    }
+    b.event("run_stopped");
+    tail.wait().expect(1);
+    let plain = plain.wait().expect(1).stdout;
+    assert!(
+        plain.contains("# gate lint warn ") && plain.contains("# gate tests fail "),
+        "{plain}"
+    );
 }

@@ -128,10 +128,7 @@ fn there_are_completions_for_bash_zsh_and_fish() {
     let p = Project::bare();
     for shell in ["bash", "zsh", "fish"] {
         let script = p.run(&["completions", shell]).expect(0).stdout;
-        assert!(
-            script.contains("ralph") && script.contains("doctor") && script.len() > 1000,
-            "{shell}"
-        );
+        assert!(script.contains("RALPH_COMPLETE"), "{shell}");
     }
     let script = p.run(&["completions", "bash"]).stdout;
     std::fs::write(p.side("ralph.bash"), script).unwrap();

@@ -16,6 +16,7 @@ mod audit;
 mod bridge;
 mod budget;
 mod cases;
+mod completions;
 mod config;
 mod disk;
 mod envelopes;

@@ -85,6 +85,8 @@ fn a_run_answers_each_method_as_its_document_says() {
         ("checkpoint", json!({"pause": false})),
         ("inject_prompt", json!({"prompt": "mind the gap"})),
         ("skip_task", json!({"id": "T2"})),
+        ("skip_task", json!({"id": "T2", "undo": true})),
+        ("skip_task", json!({"id": "T2"})),
         ("write_pty", json!({"data": "x"})),
         ("set_interactive_mode", json!({"enabled": true})),
         ("set_interactive_mode", json!({"enabled": false})),

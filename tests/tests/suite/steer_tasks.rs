@@ -98,6 +98,47 @@ fn skip_on_the_command_line_wants_a_run_and_a_task_that_is_there() {
 }
 
 #[test]
+fn a_skip_that_is_undone_holds_no_more_also_when_the_run_is_killed() {
+    let p = ready(waiting());
+    let run = p.start(&["run"]);
+    p.hear("here");
+    let mut client = Client::of(&p);
+    let mut skip = |params: Value| client.call("skip_task", params);
+    for (params, status) in [
+        (json!({"id": "T2", "undo": true}), "not_skipped"),
+        (json!({"id": "T2"}), "skipped"),
+        (json!({"id": "T2", "undo": true}), "unskipped"),
+        (json!({"id": "T2", "undo": true}), "not_skipped"),
+    ] {
+        assert_eq!(skip(params)["result"]["status"], status);
+    }
+    let unknown = skip(json!({"id": "T9", "undo": true}));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    // Skipped, and gone from the list since.
+    assert_eq!(skip(json!({"id": "T2"}))["result"]["status"], "skipped");
+    let list = p.read("PRD.md");
+    p.write("PRD.md", "# Plan\n\n## Tasks\n\n- [ ] First thing\n");
+    let gone = skip(json!({"id": "T2", "undo": true}));
+    assert_eq!(gone["result"]["status"], "unskipped", "{gone}");
+    p.write("PRD.md", list);
+    p.run(&["skip", "T2"]).expect(0);
+    p.run(&["skip", "--undo", "T2"])
+        .expect(0)
+        .says("takes it up again");
+    let status = client.call("get_status", json!({}));
+    assert_eq!(status["result"]["skipped"], json!([]));
+    run.kill();
+    run.wait();
+    let run = p.start(&["run"]);
+    p.hear("here");
+    go(&p);
+    p.hear("here");
+    go(&p);
+    run.wait().expect(0);
+    p.run(&["verify"]).expect(0);
+}
+
+#[test]
 fn lines_are_replayed_from_a_number_on_and_what_is_gone_is_counted() {
     let p = Project::build()
         .agent("cat >/dev/null; i=0; while [ $i -lt 5000 ]; do echo \"line $i\"; i=$((i+1)); done; echo last words; tell here up; cat \"$SIDE/go.fifo\" >/dev/null; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")

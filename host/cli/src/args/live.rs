@@ -2,6 +2,8 @@
 
 use clap::{Args as ClapArgs, Subcommand};
 
+use crate::complete;
+
 #[derive(ClapArgs)]
 pub struct StopArgs {
     /// End the agent too, at once
@@ -18,12 +20,17 @@ pub struct InjectArgs {
 #[derive(ClapArgs)]
 pub struct SkipArgs {
     /// The task, as in `ralph task list`
+    #[arg(add = complete::tasks())]
     pub id: String,
+    /// Have it take the task up again
+    #[arg(long)]
+    pub undo: bool,
 }
 
 #[derive(ClapArgs)]
 pub struct TailArgs {
     /// Output of agents at this task only
+    #[arg(add = complete::tasks())]
     pub task: Option<String>,
     /// After the event of this number (`seq`); without it, from the oldest that is kept
     #[arg(long, value_name = "SEQ")]
@@ -33,7 +40,14 @@ pub struct TailArgs {
 #[derive(ClapArgs)]
 pub struct AttachArgs {
     /// Mark this task, and show its agents' output only
+    #[arg(add = complete::tasks())]
     pub task: Option<String>,
+    /// Show all runs side by side, those too that begin later
+    #[arg(long)]
+    pub all: bool,
+    /// Show this run only: the name of its project's directory; several of them side by side
+    #[arg(long, value_name = "NAME", conflicts_with = "all", add = complete::runs())]
+    pub run: Vec<String>,
 }
 
 #[derive(ClapArgs)]

@@ -21,13 +21,18 @@ pub async fn attach(dir: &Path, args: AttachArgs, out: &Out) -> Result<ExitCode,
         let text = "attach draws on a terminal, and here is none that could; `ralph tail` follows a run in plain lines or, with --json, objects";
         return Err(Error::Usage(text.into()));
     }
-    let root = find_root(dir).ok();
+    // Who names runs doesn't mean that of this directory.
+    let root = find_root(dir).ok().filter(|_| args.run.is_empty());
     let own = root.as_ref().map(|root| socket::candidates(root));
     let options = Options {
         project: root.map(|root| root.to_string_lossy().into_owned()),
+        side: args.all || args.run.len() > 1,
         task: args.task,
         color: crate::out::color(&std::io::stdout()),
-        find: Box::new(move || sockets(own.as_deref().unwrap_or_default())),
+        find: {
+            let names = args.run.clone();
+            Box::new(move || sockets(own.as_deref().unwrap_or_default(), &names))
+        },
     };
     let (send, came) = channel();
     for kind in [
@@ -44,7 +49,11 @@ pub async fn attach(dir: &Path, args: AttachArgs, out: &Out) -> Result<ExitCode,
         Ok(Left::Signal(signal)) => Ok(ExitCode::from(
             u8::try_from(signal).unwrap_or_default().saturating_add(128),
         )),
-        Ok(Left::NoRun) => Err(Error::Steer("no run is on".into())),
+        Ok(Left::NoRun) if args.run.is_empty() => Err(Error::Steer("no run is on".into())),
+        Ok(Left::NoRun) => Err(Error::Steer(format!(
+            "no run of that name is on: {}; `ralph ps` lists those that are",
+            args.run.join(", ")
+        ))),
         Err(source) => Err(Error::Io {
             path: "the terminal".into(),
             source,
@@ -52,14 +61,15 @@ pub async fn attach(dir: &Path, args: AttachArgs, out: &Out) -> Result<ExitCode,
     }
 }
 
-/// All there are; those of this project first.
-fn sockets(own: &[PathBuf]) -> Vec<PathBuf> {
+/// All there are of these names, or all; those of this project first.
+fn sockets(own: &[PathBuf], names: &[String]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = own.iter().filter(|p| p.exists()).cloned().collect();
     for path in socket::all() {
         if !all.contains(&path) {
             all.push(path);
         }
     }
+    all.retain(|path| names.is_empty() || names.contains(&socket::name(path)));
     all
 }
 

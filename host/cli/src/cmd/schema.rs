@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use ralph_rpc::schema::{Transport, document};
 use ralph_runner::Error;
 
-use crate::args::{Args, RpcArgs, RpcCommand, RpcTransport};
+use crate::args::{RpcArgs, RpcCommand, RpcTransport};
 use crate::out::Out;
 
 pub fn schema(out: &Out) -> Result<ExitCode, Error> {
@@ -40,8 +39,7 @@ pub fn rpc(args: &RpcArgs, out: &Out) -> Result<ExitCode, Error> {
 }
 
 pub fn completions(shell: clap_complete::Shell, out: &Out) -> Result<ExitCode, Error> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "ralph", &mut script);
+    let script = crate::complete::script(shell).map_err(|e| Error::Internal(e.to_string()))?;
     if !out.json {
         out.raw(&script);
     }

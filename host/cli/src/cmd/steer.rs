@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use ralph_engine::text::one_line;
 use ralph_rpc::client::{self, CallError, Caller};
+use ralph_rpc::socket;
 use ralph_runner::Error;
 use ralph_workspace::{ProjectLock, Workspace, find_root};
 use serde_json::{Value, json};
@@ -70,8 +71,15 @@ pub async fn inject(dir: &Path, args: &InjectArgs, out: &Out) -> Result<ExitCode
 }
 
 pub async fn skip(dir: &Path, args: &SkipArgs, out: &Out) -> Result<ExitCode, Error> {
-    let said = ask(dir, "skip_task", json!({ "id": args.id })).await?;
+    let said = ask(
+        dir,
+        "skip_task",
+        json!({ "id": args.id, "undo": args.undo }),
+    )
+    .await?;
     out.text(match said["working"].as_bool() {
+        _ if said["status"] == "not_skipped" => "the run doesn't skip it",
+        _ if args.undo => "the run takes it up again",
         Some(true) => "this attempt goes to its end; then the run takes the task up no more",
         _ => "the run takes it up no more; the next run may",
     });
@@ -116,8 +124,9 @@ pub async fn ps(out: &Out) -> Result<ExitCode, Error> {
             Ok(mut status) => {
                 let text = |key: &str| one_line(status[key].as_str().unwrap_or_default(), 120);
                 out.text(format!(
-                    "{:>7}  {:<12} {}  iteration {}  {} {}  since {}  {}",
+                    "{:>7}  {:<12} {:<12} {}  iteration {}  {} {}  since {}  {}",
                     status["pid"],
+                    one_line(&socket::name(&path), 60),
                     text("status"),
                     text("run_id"),
                     status["iteration"],
@@ -128,6 +137,7 @@ pub async fn ps(out: &Out) -> Result<ExitCode, Error> {
                 ));
                 if let Value::Object(map) = &mut status {
                     map.remove("recent_output");
+                    map.insert("name".into(), json!(socket::name(&path)));
                     map.insert("socket".into(), json!(path));
                 }
                 runs.push(status);

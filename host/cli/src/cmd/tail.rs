@@ -116,7 +116,11 @@ fn plain(event: &Value) -> Vec<String> {
             }
             for gate in data["gates"].as_array().into_iter().flatten() {
                 if let Some(millis) = gate["millis"].as_u64() {
-                    let (name, status) = (text(&gate["name"]), text(&gate["status"]));
+                    let name = text(&gate["name"]);
+                    let status = match text(&gate["status"]) {
+                        status if status == "fail" && gate["severity"] == "warn" => "warn".into(),
+                        status => status,
+                    };
                     let took = format!("{}.{}s", millis / 1000, millis % 1000 / 100);
                     let line = format!("# gate {name} {status} {took}");
                     lines.push(format!("{line} {}", text(&gate["summary"])));

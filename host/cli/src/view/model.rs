@@ -271,6 +271,9 @@ impl Model {
                 Tone::Quiet,
                 format!("{task} is passed over from here on"),
             )],
+            Fact::UnskipAsked { task } => {
+                vec![said(Tone::Quiet, format!("{task} is passed over no more"))]
+            }
             Fact::ResumeAsked => vec![said(Tone::Quiet, "new iterations may start again".into())],
             Fact::Injected { text } => vec![said(
                 Tone::Quiet,

@@ -134,7 +134,8 @@ pub(crate) struct Step {
     pub(crate) reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_seconds: Option<f64>,
-    /// Why there was no iteration.
+    /// Why there was no iteration; or what cut it off (`stopped`, `limited`), in whatever phase it
+    /// was: `status` is `interrupted` then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<&'static str>,
 }

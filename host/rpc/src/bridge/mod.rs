@@ -186,7 +186,16 @@ impl Bridge {
             Err(message) => return Err(RpcError::new(INTERNAL_ERROR, message.clone())),
         };
         if let Some(step) = ended.last_iteration.clone() {
-            return Ok(step);
+            let interrupted = step.status.as_deref() == Some("interrupted");
+            let why = Some(end.word());
+            match end {
+                // Cut off, in whatever phase: an iteration's result, with what cut it off.
+                EndReason::Stopped | EndReason::Limited { .. } if interrupted => {
+                    return Ok(Step { end: why, ..step });
+                }
+                EndReason::Error { .. } | EndReason::Unauthenticated { .. } if interrupted => {}
+                _ => return Ok(step),
+            }
         }
         let reason = json!({ "reason": end.word() });
         match end {

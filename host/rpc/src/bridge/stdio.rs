@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Bridge, teller};
-use crate::server::{Client, LAST, Offer, read_all, write_all};
+use crate::server::{CUT, Client, LAST, Offer, read_all, write_all};
 
 /// Serves until the client's end, or until `stop` is ready. Then the run that is on is ended, its
 /// agent with it, and what is left to be told is written; a client that doesn't read any more is
@@ -38,7 +38,10 @@ pub async fn serve(
     let _ = timeout(LAST, long.join_all()).await;
     teller::tell(&client, "bridge_stopped", json!({}));
     client.outbox.finish();
-    if !writing.is_finished() && timeout(LAST, &mut writing).await.is_err() {
-        writing.abort();
+    if !writing.is_finished() && timeout(LAST - CUT, &mut writing).await.is_err() {
+        client.outbox.cut();
+        if timeout(CUT, &mut writing).await.is_err() {
+            writing.abort();
+        }
     }
 }

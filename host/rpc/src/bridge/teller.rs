@@ -155,7 +155,7 @@ impl Teller {
         let findings = &result.verdict.findings;
         let data = json!({
             "runId": self.run(), "task_id": task, "name": result.name,
-            "status": result.verdict.status, "summary": result.verdict.summary,
+            "status": result.verdict.status, "severity": result.severity, "summary": result.verdict.summary,
             "findings": &findings[..findings.len().min(FINDINGS_MAX)],
             "omittedFindings": findings.len().saturating_sub(FINDINGS_MAX),
             "durationSeconds": millis as f64 / 1e3,

@@ -139,9 +139,9 @@ impl Telling {
                     });
                 }
                 Told::Ended { progress } => {
-                    let streak = desk.now().no_progress;
                     if let Some(open) = self.take(|o| !o.claimed) {
-                        self.finished(open, Some((progress, streak))).await;
+                        let streak = desk.now().no_progress;
+                        self.finished(open, Some(progress), streak).await;
                     }
                 }
                 Told::Absorbed {
@@ -149,15 +149,16 @@ impl Telling {
                     attempt,
                     progress,
                 } => {
-                    let streak = desk.now().no_progress;
                     if let Some(open) = self.take(|o| o.claimed && o.task == task) {
                         let open = Open { attempt, ..open };
-                        self.finished(open, Some((progress, streak))).await;
+                        let streak = desk.now().no_progress;
+                        self.finished(open, Some(progress), streak).await;
                     }
                 }
                 Told::Released { task } => {
                     if let Some(open) = self.take(|o| o.claimed && o.task == task) {
-                        self.finished(open, None).await;
+                        let streak = desk.now().no_progress;
+                        self.finished(open, None, streak).await;
                     }
                 }
                 Told::Paused(paused) => {
@@ -167,7 +168,8 @@ impl Telling {
             }
         }
         while let Some(open) = self.take(|_| true) {
-            self.finished(open, None).await;
+            let streak = desk.now().no_progress;
+            self.finished(open, None, streak).await;
         }
         self.step
     }
@@ -210,9 +212,11 @@ impl Telling {
         self.open.push(open);
     }
 
-    /// With what its record says; one that was cut off has none.
-    async fn finished(&mut self, open: Open, ended: Option<(bool, u32)>) {
+    /// With what its record says; one that was cut off has none, and counts as interrupted in
+    /// whatever phase it was. `streak`: iterations in a row without progress.
+    async fn finished(&mut self, open: Open, ended: Option<bool>, streak: u32) {
         let record = ended.and_then(|_| self.record(&open));
+        let progress = ended.unwrap_or(false);
         let clean = self.git.is_clean().await.unwrap_or(false);
         let of = |key: &str| record.as_ref().map_or(Value::Null, |r| r[key].clone());
         let signal = of("exit_signal").as_bool().unwrap_or(false);
@@ -241,33 +245,31 @@ impl Telling {
             "contextDir": of("context_dir"), "durationSeconds": seconds, "logPath": log,
             "status": status, "reason": of("reason"),
         });
-        if let Some((progress, streak)) = ended {
-            let text = |key: &str| of(key).as_str().map(str::to_owned);
-            self.step = Some(Step {
-                iteration,
-                agent: agent.as_str().unwrap_or_default().to_owned(),
-                task_id: Some(open.task.clone()),
-                story_id: Some(open.task.clone()),
-                task_title: Some(open.title.clone()),
-                exit_signal: signal,
-                return_code: code,
-                log_path: log,
-                progress_made: progress,
-                no_progress_streak: streak,
-                gates_ok: of("gates_ok").as_bool(),
-                repo_clean: clean,
-                judge_ok: of("judge_ok").as_bool(),
-                review_ok: of("review_ok").as_bool(),
-                blocked,
-                attempt_id: open.attempt.clone(),
-                receipts_dir: text("receipts_dir"),
-                context_dir: text("context_dir"),
-                status: status.as_str().map(str::to_owned),
-                reason: text("reason"),
-                duration_seconds: Some(seconds),
-                end: None,
-            });
-        }
+        let text = |key: &str| of(key).as_str().map(str::to_owned);
+        self.step = Some(Step {
+            iteration,
+            agent: agent.as_str().unwrap_or_default().to_owned(),
+            task_id: Some(open.task.clone()),
+            story_id: Some(open.task.clone()),
+            task_title: Some(open.title.clone()),
+            exit_signal: signal,
+            return_code: code,
+            log_path: log,
+            progress_made: progress,
+            no_progress_streak: streak,
+            gates_ok: of("gates_ok").as_bool(),
+            repo_clean: clean,
+            judge_ok: of("judge_ok").as_bool(),
+            review_ok: of("review_ok").as_bool(),
+            blocked,
+            attempt_id: open.attempt.clone(),
+            receipts_dir: text("receipts_dir"),
+            context_dir: text("context_dir"),
+            status: status.as_str().map(str::to_owned),
+            reason: text("reason"),
+            duration_seconds: Some(seconds),
+            end: None,
+        });
         if record.is_some() {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = record;
         }

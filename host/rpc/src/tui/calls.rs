@@ -27,7 +27,7 @@ calls! { methods:
     Checkpoint = "checkpoint": CheckpointParams => Checkpointed;
     /// Gives the next attempt's prompt a text
     InjectPrompt = "inject_prompt": InjectParams => Injected;
-    /// Has this run take a task up no more; an attempt that is on goes to its end
+    /// Has this run take a task up no more, an attempt that is on goes to its end; or, with `undo`, again
     SkipTask = "skip_task": SkipParams => Skipped;
     /// Lets a person type at the agent's terminal, or no more
     SetInteractiveMode = "set_interactive_mode": InteractiveParams => Interactive;
@@ -145,11 +145,14 @@ pub(crate) struct Injected {
 pub(crate) struct SkipParams {
     /// The task's.
     pub(crate) id: String,
+    /// Take it up again.
+    #[serde(default)]
+    pub(crate) undo: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Skipped {
-    /// skipped, already_skipped
+    /// skipped, already_skipped; with `undo` unskipped, not_skipped
     pub(crate) status: &'static str,
     pub(crate) id: String,
     /// An attempt at it is on.

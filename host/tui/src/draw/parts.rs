@@ -24,7 +24,8 @@ fn status(run: &Run, theme: Theme) -> Span<'static> {
     match word.as_str() {
         "completed" => Span::styled(word, theme.good()),
         "failed" => Span::styled(word, theme.bad()),
-        _ if run.closed && !run.over() => Span::styled("gone", theme.bad()),
+        "stopped" => Span::styled(word, theme.notice()),
+        _ if run.closed => Span::styled("gone", theme.bad()),
         "running" => Span::styled(word, theme.busy()),
         _ => Span::styled(word, theme.notice()),
     }
@@ -119,6 +120,7 @@ pub(super) fn gates(run: &Run, theme: Theme) -> Vec<Line<'static>> {
         let style = match gate.status.as_str() {
             "pass" => theme.good(),
             "fail" => theme.bad(),
+            "warn" => theme.notice(),
             "running" => theme.busy(),
             _ => theme.quiet(),
         };

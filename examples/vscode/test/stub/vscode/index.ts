@@ -68,7 +68,7 @@ export class ThemeIcon {
 export class ThemeColor {
   constructor(readonly id: string) {}
 }
-export const DiagnosticSeverity = { Error: 0 };
+export const DiagnosticSeverity = { Error: 0, Warning: 1 };
 export const StatusBarAlignment = { Left: 1 };
 export const TreeItemCollapsibleState = { None: 0, Collapsed: 1 };
 
