@@ -1,20 +1,21 @@
 //! The clients of a listening socket, each on its own: none can stall another, or the loop.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::access::{Access, Peer};
 use crate::apart::Apart;
 use crate::feed::Place;
 use crate::frame::{FRAME_MAX, Frames};
+use crate::listener::Came;
+pub use crate::listener::Listener;
 use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
-use crate::outbox::{Marker, Outbox};
+use crate::outbox::{Fetch, Marker, Outbox};
 
 /// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
 /// have as many files open: see [`room`].
@@ -35,9 +36,23 @@ pub struct Client {
     pub outbox: Outbox,
     wants: Mutex<BTreeSet<String>>,
     place: Mutex<Place>,
+    access: Option<Access>,
 }
 
 impl Client {
+    /// One whose coming, asking and going is told in the log.
+    pub(crate) fn told_of(access: Option<Access>) -> Client {
+        Client {
+            access,
+            ..Client::default()
+        }
+    }
+
+    /// For rows of the log, if there are any of it.
+    pub(crate) fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
     /// One that hears nothing.
     pub fn deaf() -> Client {
         let client = Client::default();
@@ -62,6 +77,8 @@ pub trait Offer: Service {
     fn came(&self, client: &Arc<Client>);
     /// The line that tells a client of lost events.
     fn marker(&self) -> Marker;
+    /// What it is called in the log.
+    fn transport(&self) -> &'static str;
 
     /// Adds events that aren't queued for each client; see [`crate::outbox::Fetch`].
     fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
@@ -71,52 +88,6 @@ pub trait Offer: Service {
     /// So long a client may say nothing while nothing of its is carried out.
     fn idle(&self) -> Option<Duration> {
         None
-    }
-}
-
-/// Where clients come from.
-pub enum Listener {
-    /// Of this machine and user.
-    Unix(UnixListener),
-    /// Of any machine that reaches the address.
-    Tcp(TcpListener),
-}
-
-/// A client that came. It isn't yet served by the thread that will.
-enum Came {
-    Unix(std::os::unix::net::UnixStream),
-    Tcp(std::net::TcpStream),
-}
-
-type Half<T> = Box<T>;
-type Streams = (
-    Half<dyn AsyncRead + Send + Unpin>,
-    Half<dyn AsyncWrite + Send + Unpin>,
-);
-
-impl Listener {
-    async fn accept(&self) -> io::Result<Came> {
-        Ok(match self {
-            Listener::Unix(listener) => Came::Unix(listener.accept().await?.0.into_std()?),
-            Listener::Tcp(listener) => Came::Tcp(listener.accept().await?.0.into_std()?),
-        })
-    }
-}
-
-impl Came {
-    fn streams(self) -> io::Result<Streams> {
-        Ok(match self {
-            Came::Unix(stream) => {
-                let (read, write) = UnixStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(write))
-            }
-            Came::Tcp(stream) => {
-                // An answer is one write; it isn't to wait for another.
-                let _ = stream.set_nodelay(true);
-                let (read, write) = TcpStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(write))
-            }
-        })
     }
 }
 
@@ -176,9 +147,9 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
     loop {
         tokio::select! {
             came = listener.accept() => match came {
-                Ok(came) => {
+                Ok((came, peer)) => {
                     let crowded = !room(clients.len());
-                    let client = serve(came, offers(), closed.clone(), crowded);
+                    let client = serve(came, peer, offers(), closed.clone(), crowded);
                     match &listener {
                         Listener::Unix(_) => {
                             let apart = apart.get_or_insert_with(Apart::start);
@@ -211,15 +182,38 @@ async fn ended(mut closed: watch::Receiver<bool>) {
     let _ = closed.wait_for(|closed| *closed).await;
 }
 
-async fn serve(came: Came, offer: Arc<dyn Offer>, closed: watch::Receiver<bool>, crowded: bool) {
-    let over_tcp = matches!(came, Came::Tcp(_));
+/// However its connection ends.
+struct Leaves<'a>(&'a Client);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if let Some(access) = self.0.access() {
+            access.left();
+        }
+    }
+}
+
+async fn serve(
+    came: Came,
+    peer: Option<Peer>,
+    offer: Arc<dyn Offer>,
+    closed: watch::Receiver<bool>,
+    crowded: bool,
+) {
+    let over_tcp = came.is_tcp();
     let (mut read, write) = match came.streams() {
         Ok(streams) => streams,
         Err(e) => return tracing::warn!("a client can't be served: {e}"),
     };
-    let client = Arc::new(Client::default());
+    let access = Access::came(offer.transport(), peer);
+    let client = Arc::new(Client::told_of(access));
+    let _leaves = Leaves(&client);
     let mut writing = std::pin::pin!(write_all(write, &client, offer.as_ref()));
     if crowded {
+        tracing::warn!(
+            transport = offer.transport(),
+            "a client is turned away: there are too many"
+        );
         let e = RpcError::new(NOT_NOW, "too many clients are connected already");
         client.outbox.answer(message::failure(None, &e)).await;
         client.outbox.finish();
@@ -309,6 +303,9 @@ pub(crate) async fn read_all(
                 }
                 Ok(None) => break,
                 Err(e) => {
+                    if let Some(access) = client.access() {
+                        access.refused(None, INVALID_REQUEST);
+                    }
                     let e = RpcError::new(INVALID_REQUEST, format!("Invalid request: {e}"));
                     client.outbox.answer(message::failure(None, &e)).await;
                     return;
@@ -338,10 +335,19 @@ pub(crate) async fn write_all(
     client: &Arc<Client>,
     offer: &dyn Offer,
 ) {
-    let (marker, fetch) = (offer.marker(), |piece: &mut Vec<u8>, last| {
-        offer.fetch(client, piece, last);
-    });
-    while let Some(piece) = client.outbox.next(marker, &fetch).await {
+    let fetch = |piece: &mut Vec<u8>, last| offer.fetch(client, piece, last);
+    write_out(&mut write, client, offer.marker(), &fetch).await;
+    let _ = write.shutdown().await;
+}
+
+/// The same for who offers nothing; the stream stays open.
+pub(crate) async fn write_out(
+    mut write: impl AsyncWrite + Unpin,
+    client: &Client,
+    marker: Marker,
+    fetch: Fetch<'_>,
+) {
+    while let Some(piece) = client.outbox.next(marker, fetch).await {
         let sent = async {
             write.write_all(&piece).await?;
             write.flush().await
@@ -350,5 +356,4 @@ pub(crate) async fn write_all(
             return;
         }
     }
-    let _ = write.shutdown().await;
 }

@@ -337,6 +337,10 @@ impl Offer for Tui {
         feed::marker
     }
 
+    fn transport(&self) -> &'static str {
+        "socket"
+    }
+
     fn fetch(&self, client: &Client, piece: &mut Vec<u8>, last: bool) {
         self.feed.fetch(client, piece, last);
     }
