@@ -53,7 +53,14 @@ impl Bridge {
 
     /// The same with these variables.
     pub fn with(p: &Project, env: &[(&str, &str)]) -> Bridge {
-        let mut command = p.command(&["bridge"]);
+        let mut bridge = Bridge::start(p, &["bridge"], env);
+        bridge.event("bridge_started");
+        bridge
+    }
+
+    /// Whatever speaks JSON-RPC on its standard input and output, and nothing read of it yet.
+    pub fn start(p: &Project, args: &[&str], env: &[(&str, &str)]) -> Bridge {
+        let mut command = p.command(args);
         command
             .envs(env.iter().copied())
             .stdin(Stdio::piped())
@@ -70,16 +77,14 @@ impl Bridge {
                 }
             }
         });
-        let mut bridge = Bridge {
+        Bridge {
             stderr: p.side("bridge.stderr"),
             stdin: child.stdin.take(),
             child,
             lines,
             waiting: VecDeque::new(),
             asked: 0,
-        };
-        bridge.event("bridge_started");
-        bridge
+        }
     }
 
     /// Its process.
@@ -92,6 +97,11 @@ impl Bridge {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(bytes.as_ref()).unwrap();
         stdin.flush().unwrap();
+    }
+
+    /// The id of what is asked next.
+    pub fn next_id(&self) -> u64 {
+        self.asked + 1
     }
 
     /// Asks, without waiting; the id.
@@ -142,7 +152,8 @@ impl Bridge {
             .collect()
     }
 
-    fn find(&mut self, what: &str, which: impl Fn(&Value) -> bool) -> Value {
+    /// The next line that is so; what else comes before it waits.
+    pub fn find(&mut self, what: &str, which: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.waiting.iter().position(&which) {
             return self.waiting.remove(at).unwrap();
         }

@@ -10,7 +10,9 @@
 
 mod binary;
 mod bridge;
+mod mcp;
 pub mod model;
+mod npm;
 mod processes;
 mod project;
 mod ran;
@@ -23,6 +25,8 @@ pub mod web;
 
 pub use binary::{components, examples, target};
 pub use bridge::{Bridge, Ended};
+pub use mcp::{MCP_VERSION, Mcp};
+pub use npm::Npm;
 pub use processes::{Process, below};
 pub use project::{Builder, GOOD_AGENT, Project, TWO_TASKS};
 pub use ran::{LIMIT, Live, Ran};

@@ -97,6 +97,8 @@ pub enum Command {
     Bridge,
     /// Serve tools and commands over TCP
     Listen(ListenArgs),
+    /// Serve an agent the same tools: the Model Context Protocol on standard input and output
+    Mcp,
     /// List the runs that are on, in any project
     Ps,
     /// Look at tasks, and change them while no run is on
@@ -128,12 +130,18 @@ impl Command {
                 | Command::Step(_)
                 | Command::Bridge
                 | Command::Listen(_)
+                | Command::Mcp
                 | Command::Agent(_)
                 | Command::Check
                 | Command::Watch(_)
                 | Command::Gates(_)
                 | Command::Doctor
         )
+    }
+
+    /// Does it serve others until they or a signal end it?
+    pub fn serves(&self) -> bool {
+        matches!(self, Command::Bridge | Command::Listen(_) | Command::Mcp)
     }
 
     pub fn name(&self) -> &'static str {
@@ -144,6 +152,7 @@ impl Command {
             Command::Supervise(_) => "supervise",
             Command::Bridge => "bridge",
             Command::Listen(_) => "listen",
+            Command::Mcp => "mcp",
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Gates(_) => "gates",

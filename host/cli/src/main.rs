@@ -3,14 +3,13 @@
 mod args;
 mod cmd;
 mod complete;
+mod logs;
 mod out;
 mod view;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::prelude::*;
 
 use crate::args::{Args, Command};
 use crate::out::Out;
@@ -35,7 +34,7 @@ fn main() -> ExitCode {
             return ExitCode::from(3);
         }
     };
-    log(args.verbose);
+    logs::start(args.verbose, args.command.serves());
     ralph_runner::sourcing::Policy {
         locked: args.locked,
         offline: args.offline,
@@ -57,6 +56,7 @@ fn main() -> ExitCode {
     // Whatever still hangs on a blocking thread must not hold up the exit.
     runtime.shutdown_background();
     ralph_process::dismiss_warden();
+    logs::end();
     code
 }
 
@@ -75,6 +75,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Supervise(a) => cmd::supervise::supervise(&dir, a, out).await,
         Command::Bridge => cmd::bridge::bridge(&dir).await,
         Command::Listen(a) => cmd::listen::listen(&dir, a, out).await,
+        Command::Mcp => cmd::mcp::mcp(&dir).await,
         Command::Check => cmd::check::check(&dir, out).await,
         Command::Gates(a) => cmd::check::gates(&dir, a, out).await,
         Command::Watch(a) => cmd::check::watch(&dir, &a, out).await,
@@ -111,29 +112,4 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Ok(code) => code,
         Err(e) => out.fail(e.exit_code(), &e.with_advice()),
     }
-}
-
-fn log(verbose: u8) {
-    let level = match verbose {
-        0 => LevelFilter::ERROR,
-        1 => LevelFilter::INFO,
-        2 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
-    };
-    // `ralph_runner=debug,ralph_process=trace`; what can't be read counts as not said.
-    let wanted = std::env::var("RALPH_LOG").ok();
-    let filter = wanted
-        .and_then(|text| text.parse::<Targets>().ok())
-        .unwrap_or_else(|| {
-            let crates = ["cli", "runner", "rpc", "plugins", "process", "workspace"];
-            Targets::new().with_targets(crates.map(|name| (format!("ralph_{name}"), level)))
-        });
-    let color = out::color(&std::io::stderr());
-    let text = tracing_subscriber::fmt::layer()
-        .with_writer(|| out::Clean(std::io::stderr()))
-        .with_ansi(color)
-        .with_target(false);
-    tracing_subscriber::registry()
-        .with(text.with_filter(filter))
-        .init();
 }

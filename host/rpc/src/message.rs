@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::access::Outcome;
 use crate::frame::{DEPTH_MAX, too_deep};
 use crate::server::Client;
 
@@ -180,7 +181,9 @@ struct Request<'a> {
     id: Option<&'a RawValue>,
 }
 
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
@@ -206,9 +209,14 @@ pub struct Reply {
 pub async fn handle(service: &dyn Service, client: &Arc<Client>, frame: &[u8]) -> Reply {
     // A peer that doesn't speak JSON at all, a web page's form for one, is not listened to further.
     let strange = service.only_speakers();
-    let refused = |code, text: &str, close| Reply {
-        line: Some(failure(None, &RpcError::new(code, text))),
-        close: close || code == PARSE_ERROR && strange,
+    let refused = |code, text: &str, close| {
+        if let Some(access) = client.access() {
+            access.refused(None, code);
+        }
+        Reply {
+            line: Some(failure(None, &RpcError::new(code, text))),
+            close: close || code == PARSE_ERROR && strange,
+        }
     };
     let Ok(text) = std::str::from_utf8(frame) else {
         return refused(PARSE_ERROR, "Parse error: not UTF-8", false);
@@ -277,6 +285,9 @@ pub fn takes_long(service: &dyn Service, frame: &[u8]) -> bool {
 /// `full`: there is no room for a result any more.
 async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue, full: bool) -> Reply {
     let invalid = |id: Option<&RawValue>, what: &str| {
+        if let Some(access) = client.access() {
+            access.refused(id.map(RawValue::get), INVALID_REQUEST);
+        }
         let shown = ralph_engine::text::one_line(what, QUOTED_MAX);
         let text = format!("Invalid request: {shown}");
         Reply {
@@ -302,35 +313,45 @@ async fn one(service: &dyn Service, client: &Arc<Client>, raw: &RawValue, full: 
         return invalid(id, "`method` must be a string");
     };
     if full && id.is_some() {
+        if let Some(access) = client.access() {
+            access.refused(id.map(RawValue::get), NOT_NOW);
+        }
         let text = format!("the batch's answers have {BATCH_BYTES_MAX} bytes already");
         return Reply {
             line: Some(failure(id, &RpcError::new(NOT_NOW, text))),
             close: false,
         };
     }
-    let begun = Instant::now();
+    let told = client.access().map(|access| (access, Instant::now()));
     let params = Params {
         params: request.params,
         id,
     };
     let answer = service.call(client, method, params).await;
-    let code = answer.as_ref().err().map_or(0, |e| e.code);
-    let shown = ralph_engine::text::one_line(method, 60);
-    let asked = id.map(|id| ralph_engine::text::one_line(id.get(), 60));
-    let millis = begun.elapsed().as_millis() as u64;
-    tracing::debug!(method = shown, id = asked, code, millis, "answered");
+    if let Some((access, begun)) = told {
+        let outcome = match &answer {
+            Ok(_) => Outcome::Result,
+            Err(e) => Outcome::Error(e.code),
+        };
+        access.answered(method, id.map(RawValue::get), outcome, begun);
+    }
     let close = answer.as_ref().is_err_and(|e| e.closes);
     // A notification is carried out and never answered.
     let line = id.map(|id| match answer {
-        Ok(result) => line(&Answer {
-            jsonrpc: "2.0",
-            id: Some(id),
-            result: Some(result),
-            error: None,
-        }),
+        Ok(result) => success(id, result),
         Err(e) => failure(Some(id), &e),
     });
     Reply { line, close }
+}
+
+/// A result's line.
+pub(crate) fn success(id: &RawValue, result: Value) -> String {
+    line(&Answer {
+        jsonrpc: "2.0",
+        id: Some(id),
+        result: Some(result),
+        error: None,
+    })
 }
 
 /// An error's line.

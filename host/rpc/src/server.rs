@@ -1,24 +1,24 @@
 //! The clients of a listening socket, each on its own: none can stall another, or the loop.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
+use crate::access::{Access, Peer};
 use crate::apart::Apart;
 use crate::feed::Place;
 use crate::frame::{FRAME_MAX, Frames};
+use crate::listener::Came;
+pub use crate::listener::Listener;
 use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
-use crate::outbox::{Marker, Outbox, Until};
+use crate::outbox::{Fetch, Marker, Outbox, Until};
 
-mod sink;
-use sink::Sink;
+pub(crate) mod sink;
 
 /// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
 /// have as many files open: see [`room`].
@@ -41,9 +41,23 @@ pub struct Client {
     pub outbox: Outbox,
     wants: Mutex<BTreeSet<String>>,
     place: Mutex<Place>,
+    access: Option<Access>,
 }
 
 impl Client {
+    /// One whose coming, asking and going is told in the log.
+    pub(crate) fn told_of(access: Option<Access>) -> Client {
+        Client {
+            access,
+            ..Client::default()
+        }
+    }
+
+    /// For rows of the log, if there are any of it.
+    pub(crate) fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
     /// One that hears nothing.
     pub fn deaf() -> Client {
         let client = Client::default();
@@ -68,6 +82,8 @@ pub trait Offer: Service {
     fn came(&self, client: &Arc<Client>);
     /// The line that tells a client of lost events.
     fn marker(&self) -> Marker;
+    /// What it is called in the log.
+    fn transport(&self) -> &'static str;
 
     /// Adds events that aren't queued for each client; see [`crate::outbox::Fetch`].
     fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
@@ -77,52 +93,6 @@ pub trait Offer: Service {
     /// So long a client may say nothing while nothing of its is carried out.
     fn idle(&self) -> Option<Duration> {
         None
-    }
-}
-
-/// Where clients come from.
-pub enum Listener {
-    /// Of this machine and user.
-    Unix(UnixListener),
-    /// Of any machine that reaches the address.
-    Tcp(TcpListener),
-}
-
-/// A client that came. It isn't yet served by the thread that will.
-enum Came {
-    Unix(std::os::unix::net::UnixStream),
-    Tcp(std::net::TcpStream),
-}
-
-type Half<T> = Box<T>;
-type Streams = (
-    Half<dyn AsyncRead + Send + Unpin>,
-    Half<dyn AsyncWrite + Send + Unpin>,
-);
-
-impl Listener {
-    async fn accept(&self) -> io::Result<Came> {
-        Ok(match self {
-            Listener::Unix(listener) => Came::Unix(listener.accept().await?.0.into_std()?),
-            Listener::Tcp(listener) => Came::Tcp(listener.accept().await?.0.into_std()?),
-        })
-    }
-}
-
-impl Came {
-    fn streams(self, too_late: watch::Receiver<bool>) -> io::Result<Streams> {
-        Ok(match self {
-            Came::Unix(stream) => {
-                let (read, write) = UnixStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(Sink::new(write, too_late)))
-            }
-            Came::Tcp(stream) => {
-                // An answer is one write; it isn't to wait for another.
-                let _ = stream.set_nodelay(true);
-                let (read, write) = TcpStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(write))
-            }
-        })
     }
 }
 
@@ -183,13 +153,13 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
     loop {
         tokio::select! {
             came = listener.accept() => match came {
-                Ok(came) => {
+                Ok((came, peer)) => {
                     let crowded = !room(clients.len());
                     let ends = Ends {
                         closed: closed.clone(),
                         too_late: too_late.clone(),
                     };
-                    let client = serve(came, offers(), ends, crowded);
+                    let client = serve(came, peer, offers(), ends, crowded);
                     match &listener {
                         Listener::Unix(_) => {
                             let apart = apart.get_or_insert_with(Apart::start);
@@ -226,6 +196,17 @@ async fn all_gone(clients: &mut JoinSet<()>) {
     while clients.join_next().await.is_some() {}
 }
 
+/// However its connection ends.
+struct Leaves<'a>(&'a Client);
+
+impl Drop for Leaves<'_> {
+    fn drop(&mut self) {
+        if let Some(access) = self.0.access() {
+            access.left();
+        }
+    }
+}
+
 /// Waits until that is so, or nobody can say so any more.
 async fn ended(mut so: watch::Receiver<bool>) {
     let _ = so.wait_for(|so| *so).await;
@@ -240,13 +221,16 @@ struct Ends {
     too_late: watch::Receiver<bool>,
 }
 
-async fn serve(came: Came, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
-    let over_tcp = matches!(came, Came::Tcp(_));
+async fn serve(came: Came, peer: Option<Peer>, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
+    let over_tcp = came.is_tcp();
     let (mut read, write) = match came.streams(ends.too_late.clone()) {
         Ok(streams) => streams,
         Err(e) => return tracing::warn!("a client can't be served: {e}"),
     };
-    let closes = attend(&mut read, write, &offer, ends, crowded).await;
+    let access = Access::came(offer.transport(), peer);
+    let client = Arc::new(Client::told_of(access));
+    let _leaves = Leaves(&client);
+    let closes = attend((&mut read, write), &client, &offer, ends, crowded).await;
     // Closed with something unread, TCP throws away what was written last too: why it is closed. A Unix
     // socket keeps that.
     if closes && over_tcp {
@@ -259,27 +243,30 @@ async fn serve(came: Came, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
 /// One client, to the last that is written to it. True if it is the client that is closed, and may
 /// have sent more than was read.
 async fn attend(
-    mut read: impl AsyncRead + Unpin,
-    write: impl AsyncWrite + Unpin,
+    (mut read, write): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    client: &Arc<Client>,
     offer: &Arc<dyn Offer>,
     ends: Ends,
     crowded: bool,
 ) -> bool {
-    let client = Arc::new(Client::default());
-    let mut writing = std::pin::pin!(write_all(write, &client, offer.as_ref()));
+    let mut writing = std::pin::pin!(write_all(write, client, offer.as_ref()));
     if crowded {
+        tracing::warn!(
+            transport = offer.transport(),
+            "a client is turned away: there are too many"
+        );
         let e = RpcError::new(NOT_NOW, "too many clients are connected already");
         client.outbox.answer(message::failure(None, &e)).await;
         client.outbox.finish();
         writing.await;
         return false;
     }
-    offer.came(&client);
+    offer.came(client);
     let reading = async {
         let closes = tokio::select! {
             () = async {
                 let mut long = JoinSet::new();
-                read_all(&mut read, offer, &client, &mut long).await;
+                read_all(&mut read, offer, client, &mut long).await;
                 // It may have closed its writing side only, and want its events still.
                 if !client.wants().is_empty() {
                     std::future::pending::<()>().await;
@@ -355,6 +342,9 @@ pub(crate) async fn read_all(
                 }
                 Ok(None) => break,
                 Err(e) => {
+                    if let Some(access) = client.access() {
+                        access.refused(None, INVALID_REQUEST);
+                    }
                     let e = RpcError::new(INVALID_REQUEST, format!("Invalid request: {e}"));
                     client.outbox.answer(message::failure(None, &e)).await;
                     return;
@@ -384,10 +374,19 @@ pub(crate) async fn write_all(
     client: &Arc<Client>,
     offer: &dyn Offer,
 ) {
-    let (marker, fetch) = (offer.marker(), |piece: &mut Vec<u8>, until| {
-        offer.fetch(client, piece, until);
-    });
-    while let Some(piece) = client.outbox.next(marker, &fetch).await {
+    let fetch = |piece: &mut Vec<u8>, until| offer.fetch(client, piece, until);
+    write_out(&mut write, client, offer.marker(), &fetch).await;
+    let _ = write.shutdown().await;
+}
+
+/// The same for who offers nothing; the stream stays open.
+pub(crate) async fn write_out(
+    mut write: impl AsyncWrite + Unpin,
+    client: &Client,
+    marker: Marker,
+    fetch: Fetch<'_>,
+) {
+    while let Some(piece) = client.outbox.next(marker, fetch).await {
         let sent = async {
             write.write_all(&piece).await?;
             write.flush().await
@@ -396,7 +395,6 @@ pub(crate) async fn write_all(
             return;
         }
     }
-    let _ = write.shutdown().await;
 }
 
 #[cfg(test)]

@@ -346,6 +346,10 @@ impl Offer for Tui {
         feed::marker
     }
 
+    fn transport(&self) -> &'static str {
+        "socket"
+    }
+
     fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
         self.feed.fetch(client, piece, until);
     }

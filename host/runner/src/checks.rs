@@ -224,16 +224,18 @@ impl Subject {
     }
 }
 
-/// Asks all gates, side by side. Their answers, by name.
+/// Asks all gates, side by side. Their answers, by name; each is shown to `seen` when it is there.
 pub(crate) async fn again(
     setup: &Setup,
     bus: &Bus,
+    seen: &(dyn Fn(&Event) + Sync),
     stopping: &Stopping,
     subject: Subject,
     looked: Looked,
 ) -> Result<Vec<GateResult>, Error> {
     let mut at_work = JoinSet::new();
     for (name, gate) in &setup.gates {
+        seen(&Event::GateStarted { name: name.clone() });
         let access = GateAccess {
             ws: setup.project.ws.clone(),
             changes: Some((setup.git.clone(), looked.clone())),
@@ -269,7 +271,9 @@ pub(crate) async fn again(
         let Some(joined) = joined else { break };
         let fact =
             joined.map_err(|e| Error::Internal(format!("a gate's task ended oddly: {e}")))??;
-        if let Fact::GateAnswered { result, .. } = fact {
+        let event = Event::Fact(fact);
+        seen(&event);
+        if let Event::Fact(Fact::GateAnswered { result, .. }) = event {
             results.push(result);
         }
     }

@@ -110,7 +110,15 @@ async fn checked_again(
         files: std::sync::Arc::new(files),
     };
     let (c, _) = replayed(l, &done.lines)?;
-    let results = checks::again(&setup, &l.bus, &l.stopping, Subject::of(&c), looked).await?;
+    let results = checks::again(
+        &setup,
+        &l.bus,
+        &|_| {},
+        &l.stopping,
+        Subject::of(&c),
+        looked,
+    )
+    .await?;
     // Told to stop: not all were asked, and nothing may be concluded.
     if l.stopping.forced() {
         return Err(Error::Stopped);

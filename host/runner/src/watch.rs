@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use ralph_engine::event::Event;
 use ralph_engine::gates;
 use ralph_engine::types::GateResult;
 use ralph_workspace::Git;
@@ -67,7 +68,8 @@ pub async fn check(
         ignore: Vec::new(),
         files: std::sync::Arc::new(files),
     };
-    let results = checks::again(setup, bus, stopping, Subject::nobody(), looked).await?;
+    let seen = |event: &Event| bus.send(event);
+    let results = checks::again(setup, bus, &seen, stopping, Subject::nobody(), looked).await?;
     let weighed = gates::weigh(&setup.rules.groups, &results);
     Ok(Checked {
         groups: weighed.groups.iter().map(ToString::to_string).collect(),

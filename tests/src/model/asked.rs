@@ -40,6 +40,8 @@ pub struct Asked {
     pub prompt: String,
     /// So many tools have answered since.
     pub results: usize,
+    /// What the last of them answered, as text.
+    pub result: String,
     /// Which request to this service it is, from 0.
     pub number: u32,
     /// Tools by name, as the client describes them.
@@ -56,6 +58,7 @@ impl Asked {
             stream: body["stream"].as_bool().unwrap_or(false),
             prompt: String::new(),
             results: 0,
+            result: String::new(),
             number,
             tools: BTreeMap::new(),
             cwd: None,
@@ -84,16 +87,26 @@ impl Asked {
         asked
     }
 
+    /// A tool's whole name; the end of it if the client has none that ends so.
+    pub(super) fn tool(&self, end: &str) -> String {
+        let found = self.tools.keys().find(|name| name.ends_with(end));
+        found.map_or(end, String::as_str).to_owned()
+    }
+
     fn turn(&mut self, turn: &Value, all: &mut String) {
         let kind = turn["type"].as_str().unwrap_or("message");
         let role = turn["role"].as_str().unwrap_or_default();
         if kind.ends_with("_call_output") || role == "tool" {
             self.results += 1;
+            let said = [&turn["output"], &turn["content"]];
+            self.result = said.map(ToString::to_string).concat();
             return;
         }
-        let results = list(&turn["content"])
-            .filter(|block| block["type"] == "tool_result")
-            .count();
+        let answers = list(&turn["content"]).filter(|block| block["type"] == "tool_result");
+        let results = answers.clone().count();
+        if let Some(last) = answers.last() {
+            self.result = last["content"].to_string();
+        }
         self.results += results;
         let said = words(&turn["content"]);
         all.push_str(&said);
@@ -106,7 +119,7 @@ impl Asked {
     }
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+fn list(value: &Value) -> impl Iterator<Item = &Value> + Clone {
     value.as_array().into_iter().flatten()
 }
 

@@ -11,12 +11,14 @@ pub enum Tool {
     Write(String, String),
     /// A command for a shell.
     Shell(String),
+    /// Any other, by the end of its name as the client has it, and its input.
+    Other(String, Value),
 }
 
 /// A call as it goes over the wire.
 pub(super) struct Call {
     pub(super) id: String,
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) input: Value,
     /// A tool whose input is one text instead of an object.
     pub(super) free: bool,
@@ -31,6 +33,7 @@ pub(super) fn calls(asked: &Asked, tools: &[Tool]) -> Vec<Call> {
             let (name, input) = match tool {
                 Tool::Write(path, text) => write(asked, path, text),
                 Tool::Shell(command) => shell(asked, command),
+                Tool::Other(name, input) => (asked.tool(name), input.clone()),
             };
             Call {
                 id: format!("call_{}_{i}", asked.number),
@@ -42,17 +45,17 @@ pub(super) fn calls(asked: &Asked, tools: &[Tool]) -> Vec<Call> {
         .collect()
 }
 
-fn write(asked: &Asked, path: &str, text: &str) -> (&'static str, Value) {
+fn write(asked: &Asked, path: &str, text: &str) -> (String, Value) {
     let whole = match &asked.cwd {
         Some(cwd) => format!("{cwd}/{path}"),
         None => path.to_owned(),
     };
     let has = |name: &str| asked.tools.get(name);
     if has("Write").is_some() {
-        return ("Write", json!({"file_path": whole, "content": text}));
+        return ("Write".into(), json!({"file_path": whole, "content": text}));
     }
     if has("create").is_some() {
-        return ("create", json!({"path": whole, "file_text": text}));
+        return ("create".into(), json!({"path": whole, "file_text": text}));
     }
     if let Some(tool) = has("apply_patch") {
         let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
@@ -63,16 +66,16 @@ fn write(asked: &Asked, path: &str, text: &str) -> (&'static str, Value) {
         } else {
             json!({"input": patch})
         };
-        return ("apply_patch", input);
+        return ("apply_patch".into(), input);
     }
     let quoted = text.replace('\'', "'\\''");
     shell(asked, &format!("printf '%s' '{quoted}' >'{path}'"))
 }
 
-fn shell(asked: &Asked, command: &str) -> (&'static str, Value) {
+fn shell(asked: &Asked, command: &str) -> (String, Value) {
     if asked.tools.contains_key("exec_command") {
         return (
-            "exec_command",
+            "exec_command".into(),
             json!({"cmd": command, "yield_time_ms": 10_000}),
         );
     }
@@ -81,7 +84,7 @@ fn shell(asked: &Asked, command: &str) -> (&'static str, Value) {
         false => "bash",
     };
     (
-        name,
+        name.into(),
         json!({"command": command, "description": "as the test says"}),
     )
 }

@@ -34,6 +34,11 @@ fn programs() -> PathBuf {
     target().join("agents/node_modules/.bin")
 }
 
+/// One of them.
+pub fn program(cli: Cli) -> PathBuf {
+    programs().join(cli.name())
+}
+
 /// The programs that are installed. What isn't is said, past the capture of the test's output.
 pub fn installed() -> Vec<Cli> {
     let (there, missing): (Vec<_>, Vec<_>) = Cli::ALL

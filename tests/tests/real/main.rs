@@ -15,6 +15,7 @@
 mod acp;
 mod check;
 mod cli;
+mod mcp;
 mod record;
 mod review;
 mod trouble;

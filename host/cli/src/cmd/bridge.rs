@@ -22,32 +22,36 @@ pub async fn bridge(dir: &Path) -> Result<ExitCode, Error> {
     };
     let bridge = Arc::new(Bridge::new(dir, super::host()?, env!("CARGO_PKG_VERSION")));
     let out = tokio::fs::File::from_std(out);
-    bridge::serve(tokio::io::stdin(), out, bridge, signalled()).await;
+    let signalled = async {
+        signalled().await;
+    };
+    bridge::serve(tokio::io::stdin(), out, bridge, signalled).await;
     Ok(ExitCode::SUCCESS)
 }
 
 /// From here on only the protocol's lines come out there: whatever else in this process writes to
 /// standard output writes to standard error.
-fn claim_stdout() -> std::io::Result<File> {
+pub fn claim_stdout() -> std::io::Result<File> {
     let own: OwnedFd = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(File::from(own))
 }
 
-/// Waits for a signal that ends the process.
-pub async fn signalled() {
+/// Waits for a signal that ends the process; its number.
+pub async fn signalled() -> u8 {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ];
+    let numbers = kinds.map(|kind| kind.as_raw_value() as u8);
     let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else {
         tracing::error!("signals can't be watched; close standard input to end the bridge");
         return std::future::pending().await;
     };
     tokio::select! {
-        _ = int.recv() => {}
-        _ = term.recv() => {}
-        _ = hup.recv() => {}
+        _ = int.recv() => numbers[0],
+        _ = term.recv() => numbers[1],
+        _ = hup.recv() => numbers[2],
     }
 }

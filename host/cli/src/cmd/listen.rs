@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use ralph_rpc::tcp::{Commands, Evaluated, Listen, Roots, Token, token_file};
+use ralph_rpc::tcp::{Commands, Evaluated, Listen, Token, token_file};
+use ralph_rpc::tools::Roots;
 use ralph_runner::Error;
 use serde_json::json;
 
@@ -136,9 +137,11 @@ fn unfit(command: &Command) -> Option<&'static str> {
             "a run is started with the tools `run` and `step` on the other port"
         }
         Command::Attach(_) => "there is no terminal",
-        Command::Watch(_) | Command::Tail(_) | Command::Bridge | Command::Listen(_) => {
-            "it has no end"
-        }
+        Command::Watch(_)
+        | Command::Tail(_)
+        | Command::Bridge
+        | Command::Listen(_)
+        | Command::Mcp => "it has no end",
         Command::Trust(_) => "what may run is accepted by a person, at a terminal",
         Command::Inject(a) if a.text == "-" => "there is no standard input",
         _ => return None,

@@ -11,6 +11,7 @@ pub mod init;
 pub mod interactive;
 pub mod listen;
 pub mod log;
+pub mod mcp;
 pub mod plugin;
 pub mod preview;
 pub mod run;

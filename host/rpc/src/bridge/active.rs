@@ -1,6 +1,6 @@
 //! The one run that a bridge has at a time.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ralph_engine::fact::EndReason;
 use ralph_engine::state::Stop;
@@ -25,12 +25,25 @@ pub(super) enum Slot {
     On(Active),
 }
 
+/// Until it is told that a run is on, its end frees the slot.
+struct Starting<'a>(Option<&'a Mutex<Slot>>);
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0 {
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Slot::Free;
+        }
+    }
+}
+
 /// What is to run.
 pub(super) struct Wanted {
     pub(super) agent: Option<String>,
     pub(super) max_iterations: Option<u32>,
     /// One iteration, whose result is the answer.
     pub(super) step: bool,
+    /// Who sees it beside the bridge's client.
+    pub(super) views: Vec<Arc<dyn View>>,
 }
 
 /// A run that is on. Cheap to clone.
@@ -86,10 +99,12 @@ impl Bridge {
                 Slot::Starting => return Err(busy("one is starting")),
             }
         }
+        // Whoever asked may go away in the middle of it.
+        let mut starting = Starting(Some(&self.slot));
         // A run's future is deep; so is what it stands in.
         let started = Box::pin(self.start(client, wanted)).await;
-        if started.is_err() {
-            *self.slot() = Slot::Free;
+        if started.is_ok() {
+            starting.0 = None;
         }
         started
     }
@@ -123,7 +138,8 @@ impl Bridge {
         let git = setup.git.clone();
         let (control, stopping) = Control::new();
         let (teller, telling) = teller::new(client.clone(), ws, git, self.last.clone());
-        let views: Vec<Arc<dyn View>> = vec![teller.clone()];
+        let mut views: Vec<Arc<dyn View>> = vec![teller.clone()];
+        views.extend(wanted.views);
         let hosted = Hosted::begin(setup, views, &control, stopping)
             .await
             .map_err(failed)?;

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use ralph_engine::fact::EndReason;
+use ralph_engine::state::Stop as Ending;
 use ralph_plugins::Host;
 use ralph_runner::registry::agent_names;
 use ralph_runner::{Error, Project, Trust, clock, status};
@@ -32,6 +33,7 @@ use crate::message::{
 use crate::outbox::Marker;
 use crate::schema::{Call, Document, NoParams};
 use crate::server::{Client, Offer};
+use crate::tools::Caller;
 
 use active::{Active, Slot, Wanted};
 use calls::*;
@@ -168,19 +170,33 @@ impl Bridge {
             agent: params.agent,
             max_iterations: params.max_iterations,
             step: false,
+            views: Vec::new(),
         };
         let active = self.begin(client, wanted).await?;
         Ok(Started { run_id: active.id })
     }
 
-    async fn step(&self, client: &Arc<Client>, params: StepParams) -> Result<Step, RpcError> {
+    /// Runs one iteration and waits for its end. If the caller goes away, so does the iteration.
+    pub(crate) async fn step(
+        &self,
+        client: &Arc<Client>,
+        agent: Option<String>,
+        caller: &Caller,
+    ) -> Result<Step, RpcError> {
         let wanted = Wanted {
-            agent: params.agent,
+            agent,
             max_iterations: Some(1),
             step: true,
+            views: caller.views(),
         };
         let active = self.begin(client, wanted).await?;
-        let ended = active.ended().await;
+        let ended = tokio::select! {
+            ended = active.ended() => ended,
+            () = caller.leaves() => {
+                active.control.stop(Ending::Force);
+                active.ended().await
+            }
+        };
         let end = match &ended.end {
             Ok(end) => end,
             Err(message) => return Err(RpcError::new(INTERNAL_ERROR, message.clone())),
@@ -341,7 +357,10 @@ impl Bridge {
                 Status::done(self.status().await?)
             }
             Run::NAME => Run::done(self.run(client, Run::read(params)?).await?),
-            RunStep::NAME => RunStep::done(self.step(client, RunStep::read(params)?).await?),
+            RunStep::NAME => {
+                let StepParams { agent } = RunStep::read(params)?;
+                RunStep::done(self.step(client, agent, &Caller::default()).await?)
+            }
             Stop::NAME => Stop::done(self.stop(&Stop::read(params)?)),
             Pause::NAME => {
                 let NoParams {} = Pause::read(params)?;
@@ -391,5 +410,9 @@ impl Offer for Bridge {
 
     fn marker(&self) -> Marker {
         teller::missed
+    }
+
+    fn transport(&self) -> &'static str {
+        "bridge"
     }
 }

@@ -8,6 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Bridge, teller};
+use crate::access::{Access, Peer};
 use crate::server::{CUT, Client, LAST, Offer, read_all, write_all};
 
 /// Serves until the client's end, or until `stop` is ready. Then the run that is on is ended, its
@@ -19,8 +20,9 @@ pub async fn serve(
     bridge: Arc<Bridge>,
     stop: impl Future<Output = ()>,
 ) {
-    let client = Arc::new(Client::default());
     let offer: Arc<dyn Offer> = bridge.clone();
+    let access = Access::came(offer.transport(), Some(Peer::Parent));
+    let client = Arc::new(Client::told_of(access));
     let mut writing = tokio::spawn({
         let (client, offer) = (client.clone(), offer.clone());
         async move { write_all(write, &client, offer.as_ref()).await }
@@ -43,5 +45,8 @@ pub async fn serve(
         if timeout(CUT, &mut writing).await.is_err() {
             writing.abort();
         }
+    }
+    if let Some(access) = client.access() {
+        access.left();
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 /// The system grants less, but more than there was.
 const WIDE: usize = 1 << 20;
 
-pub(super) struct Sink {
+pub(crate) struct Sink {
     half: OwnedWriteHalf,
     too_late: watch::Receiver<bool>,
     wide: bool,
@@ -24,7 +24,7 @@ pub(super) struct Sink {
 
 impl Sink {
     /// `too_late`: there is no time any more.
-    pub(super) fn new(half: OwnedWriteHalf, too_late: watch::Receiver<bool>) -> Sink {
+    pub(crate) fn new(half: OwnedWriteHalf, too_late: watch::Receiver<bool>) -> Sink {
         Sink {
             half,
             too_late,

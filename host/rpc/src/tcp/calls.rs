@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::tools::Tool;
 use crate::schema::{Document, NoParams, calls};
+use crate::tools::{Done, Tool};
 
 calls! { both:
     /// Is it there? May come before `hello`
@@ -92,6 +92,25 @@ pub(crate) struct Called {
     pub(crate) fields: Map<String, Value>,
     pub(crate) success: bool,
     pub(crate) content: [TextBlock; 1],
+}
+
+impl Called {
+    pub(crate) fn of(done: Done) -> Called {
+        let text = done.text();
+        let Done {
+            mut fields,
+            success,
+        } = done;
+        // These have a meaning of their own here; what a component's tool says by them is in the text.
+        for taken in ["success", "content"] {
+            fields.shift_remove(taken);
+        }
+        Called {
+            fields,
+            success,
+            content: [TextBlock { kind: "text", text }],
+        }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]

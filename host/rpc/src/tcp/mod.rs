@@ -3,17 +3,15 @@
 //!
 //! - here: the two ports
 //! - [`session`]: one connection: who it is, what it may ask
-//! - [`tools`]: what can be called; [`roots`]: where; [`repeats`]: what was called before
+//! - [`repeats`]: what was called before; what can be called is in [`crate::tools`]
 //! - [`calls`]: what goes in and out of methods; [`commands`]: the port for `ralph`'s own commands
 //! - [`token`]: who may ask at all
 
 mod calls;
 mod commands;
 mod repeats;
-mod roots;
 mod session;
 mod token;
-mod tools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -25,9 +23,9 @@ use tokio::net::TcpListener;
 
 use crate::schema::Document;
 use crate::server::{Listener, Offer, Server};
+use crate::tools::Roots;
 
 pub use commands::{Commands, Evaluated};
-pub use roots::{OutsideRoots, Roots};
 pub use token::Token;
 
 /// What is served, and to whom.

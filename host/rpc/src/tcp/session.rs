@@ -11,11 +11,12 @@ use super::Listen;
 use super::calls::{self, *};
 use super::repeats::{Key, Repeats};
 use super::token::Failures;
-use super::tools;
+use crate::access::TARGET;
 use crate::message::{AUTH_FAILED, INVALID_PARAMS, INVALID_REQUEST, Params, RpcError, Service};
 use crate::outbox::Marker;
 use crate::schema::{Call, NoParams};
 use crate::server::{Client, Offer};
+use crate::tools::{self, Caller};
 
 /// Which of the two ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl Session {
         }
     }
 
-    async fn hello(&self, hello: Hello) -> Result<Welcome, RpcError> {
+    async fn hello(&self, client: &Client, hello: Hello) -> Result<Welcome, RpcError> {
         if let Some(token) = &self.shared.listen.token
             && !hello.token.as_deref().is_some_and(|given| token.is(given))
         {
@@ -80,17 +81,13 @@ impl Session {
             } else {
                 "Authentication failed: this server wants `token` in `hello`"
             };
-            tracing::warn!(port = ?self.port, "a client was refused: no or a wrong token");
+            tracing::warn!(target: TARGET, port = ?self.port, "a client is refused: no or a wrong token");
             return Err(RpcError::new(AUTH_FAILED, what).and_close());
         }
-        let shown = |text: &Option<String>| {
-            let text = text.as_deref().unwrap_or("?");
-            ralph_engine::text::one_line(text, 60)
-        };
-        tracing::info!(
-            port = ?self.port, name = shown(&hello.name), version = shown(&hello.version),
-            agent = shown(&hello.agent), pid = hello.pid, "a client said hello"
-        );
+        if let Some(access) = client.access() {
+            let said = [&hello.name, &hello.version, &hello.agent];
+            access.named(said.map(Option::as_deref), hello.pid);
+        }
         let _ = self.peer.set(Peer { pid: hello.pid });
         Ok(Welcome {
             success: true,
@@ -111,7 +108,11 @@ impl Session {
         let pid = self.peer.get().and_then(|peer| peer.pid);
         let asked = format!("{}\n{arguments}", params.name);
         let tools = self.shared.tools.clone();
-        let call = async move { tools.call(&params.name, arguments).await };
+        let call = async move {
+            let caller = Caller::default();
+            let done = tools.call(&params.name, arguments, &caller).await?;
+            CallTool::done(Called::of(done))
+        };
         match (pid, id) {
             (Some(pid), Some(id)) => {
                 let key = Key {
@@ -130,14 +131,14 @@ impl Session {
 impl Service for Session {
     async fn call(
         &self,
-        _: &Arc<Client>,
+        client: &Arc<Client>,
         method: &str,
         params: Params<'_>,
     ) -> Result<Value, RpcError> {
         match method {
             // Whatever it brings along.
             Ping::NAME => return Ping::done(Pong { status: "ok" }),
-            Greet::NAME => return Greet::done(self.hello(Greet::read(params)?).await?),
+            Greet::NAME => return Greet::done(self.hello(client, Greet::read(params)?).await?),
             _ => {}
         }
         if self.peer.get().is_none() {
@@ -190,6 +191,13 @@ impl Offer for Session {
     fn marker(&self) -> Marker {
         // Nobody is sent events here.
         |_| String::new()
+    }
+
+    fn transport(&self) -> &'static str {
+        match self.port {
+            Port::Tools => "tcp-tools",
+            Port::Commands => "tcp-commands",
+        }
     }
 
     /// Who hasn't said hello gets no more by sending a byte now and then.

@@ -1,127 +1,56 @@
-//! The tools: the host's own operations on a project.
+//! What other programs can have done in a project, over whatever transport they come.
+//!
+//! - here: carrying a tool out
+//! - [`own`]: the host's own tools; [`roots`]: where they may be called; [`caller`]: who waits for one
+
+mod caller;
+mod own;
+mod roots;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ralph_engine::state::Stop;
 use ralph_plugins::Host;
 use ralph_runner::tools::Refused;
 use ralph_runner::{Bus, Control, Error, Project, RunOptions, Setup, Trust, audit, tasks, watch};
-use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-use super::calls::{CallTool, Called, TextBlock};
-use super::roots::Roots;
 use crate::bridge::Bridge;
 use crate::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, NOT_NOW, PATH_DENIED, Params, RpcError};
-use crate::schema::Call;
 use crate::server::Client;
+
+pub(crate) use caller::{Caller, Waits};
+pub(crate) use own::Tool;
+use own::{LogArguments, RunArguments, StepArguments, StopArguments, Where, object, own};
+pub use roots::{OutsideRoots, Roots};
 
 /// Projects that runs may be on in at once.
 const PROJECTS_MAX: usize = 64;
 
-/// The directory of the project, absolute or relative to the server's first root; that root if it
-/// is left out.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Where {
-    #[serde(default)]
-    workspace: Option<String>,
+/// What a tool answers.
+pub(crate) struct Done {
+    /// As it gave them.
+    pub(crate) fields: Map<String, Value>,
+    /// It did what was asked.
+    pub(crate) success: bool,
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct LogArguments {
-    #[serde(default)]
-    workspace: Option<String>,
-    /// So many iterations, the newest; 20 if it is left out.
-    #[serde(default)]
-    newest: Option<u32>,
-    /// Only of this task.
-    #[serde(default)]
-    task: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct StepArguments {
-    #[serde(default)]
-    workspace: Option<String>,
-    /// The agent that works; that of the configuration if it is left out.
-    #[serde(default)]
-    agent: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct RunArguments {
-    #[serde(default)]
-    workspace: Option<String>,
-    /// The agent that works; that of the configuration if it is left out.
-    #[serde(default)]
-    agent: Option<String>,
-    /// Iterations of this run, 1 to 100000.
-    #[serde(default)]
-    max_iterations: Option<u32>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct StopArguments {
-    #[serde(default)]
-    workspace: Option<String>,
-    /// End the agent too, at once.
-    #[serde(default)]
-    force: bool,
-}
-
-/// One tool, as a client is told of it.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Tool {
-    name: String,
-    description: String,
-    #[serde(rename = "inputSchema")]
-    #[schemars(with = "Map<String, Value>")]
-    input_schema: Value,
-}
-
-/// The host's own.
-fn own() -> Vec<Tool> {
-    fn tool<A: JsonSchema>(name: &'static str, description: &'static str) -> Tool {
-        Tool {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            input_schema: schema_for!(A).into(),
-        }
+impl Done {
+    /// All of it, for those who read text.
+    pub(crate) fn text(&self) -> String {
+        let mut whole = self.fields.clone();
+        whole.insert("success".to_owned(), json!(self.success));
+        Value::Object(whole).to_string()
     }
-    vec![
-        tool::<Where>(
-            "status",
-            "Where a project stands: tasks done, the next one, the run that is on",
-        ),
-        tool::<Where>("tasks", "All tasks with their states, attempts and notes"),
-        tool::<LogArguments>("log", "The newest iterations and what they came to"),
-        tool::<Where>(
-            "check",
-            "Ask the gates about what differs from the last commit",
-        ),
-        tool::<StepArguments>("step", "Run one iteration and wait for its end"),
-        tool::<RunArguments>("run", "Start the loop; it goes on by itself"),
-        tool::<StopArguments>(
-            "stop",
-            "End the run that was started here, after its iteration",
-        ),
-        tool::<Where>("pause", "Let no new iteration start"),
-        tool::<Where>("resume", "Let new iterations start again"),
-        tool::<Where>("plugins", "The components that are built in"),
-    ]
 }
 
 /// What carries them out.
-pub(super) struct Tools {
+pub(crate) struct Tools {
     roots: Roots,
     host: Host,
     version: &'static str,
@@ -131,7 +60,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    pub(super) fn new(roots: Roots, host: Host, version: &'static str) -> Tools {
+    pub(crate) fn new(roots: Roots, host: Host, version: &'static str) -> Tools {
         Tools {
             roots,
             host,
@@ -141,27 +70,34 @@ impl Tools {
         }
     }
 
-    /// Calls one. The result is flat, and once more as text for those who read that.
-    pub(super) async fn call(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
-        let Value::Object(mut fields) = self.answer(name, arguments).await? else {
+    /// Calls one. Whoever doesn't wait any more has what takes long ended.
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: Value,
+        caller: &Caller,
+    ) -> Result<Done, RpcError> {
+        let answer = match name {
+            // These end what they have begun themselves; a run isn't the caller's any more.
+            "step" | "check" | "run" => self.answer(name, arguments, caller).await?,
+            _ => tokio::select! {
+                answer = self.answer(name, arguments, caller) => answer?,
+                () = caller.gone() => return Err(Caller::cancelled()),
+            },
+        };
+        let Value::Object(fields) = answer else {
             return Err(RpcError::new(NOT_NOW, "the tool gave no object"));
         };
         let success = fields.get("ok").and_then(Value::as_bool).unwrap_or(true);
-        let mut whole = fields.clone();
-        whole.insert("success".to_owned(), json!(success));
-        let text = Value::Object(whole).to_string();
-        // These have a meaning of their own here; what a component's tool says by them is in the text.
-        for taken in ["success", "content"] {
-            fields.shift_remove(taken);
-        }
-        CallTool::done(Called {
-            fields,
-            success,
-            content: [TextBlock { kind: "text", text }],
-        })
+        Ok(Done { fields, success })
     }
 
-    async fn answer(&self, name: &str, arguments: Value) -> Result<Value, RpcError> {
+    async fn answer(
+        &self,
+        name: &str,
+        arguments: Value,
+        caller: &Caller,
+    ) -> Result<Value, RpcError> {
         match name {
             "status" | "pause" | "resume" => {
                 let Where { workspace } = read(arguments)?;
@@ -171,8 +107,8 @@ impl Tools {
             "step" => {
                 let a: StepArguments = read(arguments)?;
                 let bridge = self.bridge(a.workspace.as_deref())?;
-                let params = json!({ "agent": a.agent });
-                self.ask(&bridge, name, &params).await
+                let step = bridge.step(&self.nobody, a.agent, caller);
+                shown(&step.await.map_err(fault)?)
             }
             "run" => {
                 let a: RunArguments = read(arguments)?;
@@ -201,7 +137,7 @@ impl Tools {
             }
             "check" => {
                 let Where { workspace } = read(arguments)?;
-                self.check(workspace.as_deref()).await
+                self.check(workspace.as_deref(), caller).await
             }
             "plugins" => {
                 let Where { .. } = read(arguments)?;
@@ -222,7 +158,7 @@ impl Tools {
     }
 
     /// All tools: the host's own, and those of plugins of the project in the first root.
-    pub(super) async fn list(&self) -> Vec<Tool> {
+    pub(crate) async fn list(&self) -> Vec<Tool> {
         let mut tools = own();
         // Where no project is, or none that can be read, there are no others.
         let Ok(project) = self.project(None) else {
@@ -235,7 +171,7 @@ impl Tools {
         tools.extend(offered.into_iter().map(|tool| Tool {
             name: tool.name,
             description: tool.description,
-            input_schema: tool.schema.json().clone(),
+            input_schema: object(tool.schema.json().clone()),
         }));
         tools
     }
@@ -258,27 +194,30 @@ impl Tools {
     async fn ask(&self, bridge: &Bridge, method: &str, params: &Value) -> Result<Value, RpcError> {
         let raw = to_raw_value(params).map_err(|e| RpcError::new(NOT_NOW, e.to_string()))?;
         let answer = bridge.carry_out(&self.nobody, method, Params::of(&raw));
-        // What the bridge calls a fault is a tool's failure here.
-        answer.await.map_err(|e| RpcError {
-            code: if e.code == INTERNAL_ERROR {
-                NOT_NOW
-            } else {
-                e.code
-            },
-            ..e
-        })
+        answer.await.map_err(fault)
     }
 
-    async fn check(&self, workspace: Option<&str>) -> Result<Value, RpcError> {
+    async fn check(&self, workspace: Option<&str>, caller: &Caller) -> Result<Value, RpcError> {
         let project = self.project(workspace)?;
         Trust::of(&project)
             .and_then(|trust| trust.demand())
             .map_err(failed)?;
         let setup = Setup::new(project, self.host.clone(), RunOptions::default());
-        let setup = setup.await.map_err(failed)?;
-        let (_control, stopping) = Control::new();
-        let checked = watch::check(&setup, &Bus::default(), &stopping, None).await;
-        let checked = checked.map_err(failed)?;
+        let setup = tokio::select! {
+            setup = setup => setup.map_err(failed)?,
+            () = caller.leaves() => return Err(Caller::cancelled()),
+        };
+        let (control, stopping) = Control::new();
+        let bus = Bus::new(caller.views());
+        let mut check = std::pin::pin!(watch::check(&setup, &bus, &stopping, None));
+        let checked = tokio::select! {
+            checked = &mut check => checked.map_err(failed)?,
+            () = caller.leaves() => {
+                control.stop(Stop::Force);
+                let _ = check.await;
+                return Err(Caller::cancelled());
+            }
+        };
         Ok(json!({
             "passed": checked.passed, "files": checked.files, "gates": checked.results,
         }))
@@ -315,7 +254,7 @@ impl Tools {
     }
 
     /// Ends all runs that were started here.
-    pub(super) async fn end(&self) {
+    pub(crate) async fn end(&self) {
         let bridges: Vec<Arc<Bridge>> = {
             let bridges = self.bridges.lock().unwrap_or_else(PoisonError::into_inner);
             bridges.values().cloned().collect()
@@ -327,6 +266,15 @@ impl Tools {
             bridge.end().await;
         }
     }
+}
+
+/// What the bridge calls a fault is a tool's failure here.
+fn fault(e: RpcError) -> RpcError {
+    let code = match e.code {
+        INTERNAL_ERROR => NOT_NOW,
+        code => code,
+    };
+    RpcError { code, ..e }
 }
 
 fn read<A: DeserializeOwned>(arguments: Value) -> Result<A, RpcError> {
