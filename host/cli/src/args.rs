@@ -11,7 +11,7 @@ use ralph_config::units::Span;
 
 use crate::complete;
 
-pub use gates::{GatesArgs, GatesCommand, GatesRunArgs};
+pub use gates::{GatesArgs, GatesCommand};
 pub use live::*;
 pub use named::*;
 

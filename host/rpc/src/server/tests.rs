@@ -6,6 +6,7 @@ use ralph_engine::types::{AgentEvent, Role};
 use ralph_runner::View;
 use serde_json::Value;
 use tokio::io::{DuplexStream, duplex};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::task::yield_now;
 
 use super::*;
@@ -35,6 +36,10 @@ impl Offer for Run {
 
     fn marker(&self) -> Marker {
         marker
+    }
+
+    fn transport(&self) -> &'static str {
+        "test"
     }
 
     fn fetch(&self, client: &Client, piece: &mut Vec<u8>, until: Until) {
@@ -71,7 +76,10 @@ async fn a_client_that_is_cut_off_at_the_end_is_told_exactly_what_it_loses() {
     let (cut, too_late) = watch::channel(false);
     let ends = Ends { closed, too_late };
     let (read, write) = tokio::io::split(server);
-    let served = tokio::spawn(async move { attend(read, write, &offer, ends, false).await });
+    let served = tokio::spawn(async move {
+        let client = Arc::new(Client::default());
+        attend((read, write), &client, &offer, ends, false).await
+    });
     client
         .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\"}\n")
         .await
