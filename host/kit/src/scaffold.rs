@@ -78,14 +78,15 @@ fn readable(dir: &Path) -> Result<(), Error> {
 /// All files of a project, sorted.
 fn files(name: &str, lang: Lang, kind: Kind) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-    for folder in [
-        "templates/common".to_owned(),
-        format!("templates/cases/{kind}"),
-        format!("templates/{lang}/common"),
-        format!("templates/{lang}/{kind}"),
+    for (folder, to) in [
+        ("templates/common".to_owned(), ""),
+        (format!("templates/cases/{kind}"), "cases/"),
+        (format!("templates/{lang}/common"), ""),
+        (format!("templates/{lang}/{kind}"), ""),
     ] {
         for (path, content) in pack::below(&folder) {
-            files.push((placed(path), filled(content, name, kind)));
+            let path = format!("{to}{}", placed(path));
+            files.push((path, filled(content, name, kind)));
         }
     }
     let sdk = match lang {
