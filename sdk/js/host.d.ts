@@ -1,4 +1,4 @@
-// What a gate may import of its host, as wit/ has it.
+// What a gate is given and may import of its host, as wit/ has it.
 declare module "ralph:plugin/types@0.2.0" {
   export interface Task {
     id: string;
@@ -42,29 +42,4 @@ declare module "ralph:plugin/log@0.2.0" {
 declare module "ralph:plugin/config@0.2.0" {
   /** One JSON object. */
   export function get(): string;
-}
-/** Needs the capability `changes`. */
-declare module "ralph:plugin/changes@0.2.0" {
-  import type { FileChange } from "ralph:plugin/types@0.2.0";
-  export function files(): FileChange[];
-  export function diff(maxBytes: bigint): { text: string; omittedBytes: bigint };
-}
-/** Needs the capability `process`. */
-declare module "ralph:plugin/process@0.2.0" {
-  export interface Command {
-    program: string;
-    args: string[];
-    env: [string, string][];
-    stdin?: Uint8Array;
-    timeoutMs?: bigint;
-  }
-  export interface Output {
-    code?: number;
-    timedOut: boolean;
-    stdout: Uint8Array;
-    stderr: Uint8Array;
-    truncated: boolean;
-  }
-  /** Throws an error whose `payload` has `tag` denied, not-found or failed. */
-  export function run(command: Command): Output;
 }

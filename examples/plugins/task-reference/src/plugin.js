@@ -2,8 +2,8 @@
 // their task, and no TODO is added that names none.
 //
 //   config = { subject = "^(feat|fix|docs|test|chore)(\\(.+\\))?: ", since = "origin/main" }
-import { diff } from "ralph:plugin/changes@0.2.0";
-import { run } from "ralph:plugin/process@0.2.0";
+import { diff } from "../sdk/js/changes.js";
+import { run } from "../sdk/js/process.js";
 import * as ralph from "../sdk/js/index.js";
 
 const DEFAULTS = {
@@ -64,12 +64,12 @@ function log(since) {
   if (since.startsWith("-")) throw new ralph.Refusal("invalid-config", "`since` can't be an option");
   // Fields end with 0x1f, commits with 0x1e: neither stands in a message that people write.
   const args = ["log", "--no-show-signature", "--format=%H%x1f%s%x1f%b%x1e", `${since}..HEAD`, "--"];
-  const output = git(args);
+  const output = run("git", args);
   if (output.code !== 0) {
     ralph.log(`git knows no ${since}: no commit is looked at`, "debug");
     return [];
   }
-  return text(output.stdout)
+  return output.stdout
     .split("\x1e")
     .map((record) => record.trim())
     .filter((record) => record !== "")
@@ -79,31 +79,11 @@ function log(since) {
     });
 }
 
-function git(args) {
-  try {
-    return run({ program: "git", args, env: [], stdin: undefined, timeoutMs: undefined });
-  } catch (e) {
-    const why = e.payload ?? e;
-    throw new ralph.Refusal(why.tag === "denied" ? "denied" : "failed", `git: ${why.val ?? why}`);
-  }
-}
-
-/** UTF-8 as a string; QuickJS has no TextDecoder. */
-function text(bytes) {
-  let escaped = "";
-  for (const byte of bytes) escaped += "%" + byte.toString(16).padStart(2, "0");
-  try {
-    return decodeURIComponent(escaped);
-  } catch {
-    return String.fromCharCode(...bytes);
-  }
-}
-
 /** Added lines with a TODO that names no task. */
 function* todos(config, named) {
   const todo = pattern(config, "todo");
-  const { text, omittedBytes } = diff(BigInt(config.max_diff));
-  if (omittedBytes > 0n) ralph.log(`${omittedBytes} bytes of the diff weren't looked at`, "warn");
+  const { text, omittedBytes } = diff(config.max_diff);
+  if (omittedBytes > 0) ralph.log(`${omittedBytes} bytes of the diff weren't looked at`, "warn");
   let path;
   let line = 0;
   let inside = false;

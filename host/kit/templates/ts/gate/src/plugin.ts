@@ -1,5 +1,5 @@
 // Refuses work that changes too many files.
-import { files } from "ralph:plugin/changes@0.2.0";
+import { files } from "../sdk/js/changes.js";
 import * as ralph from "../sdk/js/index.js";
 
 export const gate = ralph.gate((_iteration: ralph.Iteration): ralph.Verdict => {
