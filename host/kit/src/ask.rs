@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use ralph_engine::text::strip_escapes;
 use ralph_engine::types::Verdict;
 use ralph_plugins::{
     CallContext, Component, Exit, Grants, Kind, Launch, Level, Limits, NewTask, Notice, Plugin,
@@ -28,6 +29,9 @@ pub struct Answer {
     /// Its log.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
+    /// The most memory that it had, in bytes.
+    #[serde(skip)]
+    pub memory: u64,
 }
 
 /// Either.
@@ -109,9 +113,11 @@ impl Asker {
             Err(Failed::Input(e)) => return Err(e),
             Err(Failed::Plugin(e)) => {
                 return Ok(Answer {
-                    outcome: Outcome::Error(e.to_string()),
+                    // Its own words may be in it.
+                    outcome: Outcome::Error(strip_escapes(&e.to_string())),
                     strayed: seen.strayed,
                     log: lines(seen.log),
+                    memory: seen.memory,
                 });
             }
         };
@@ -125,6 +131,7 @@ impl Asker {
             outcome: Outcome::Answer(value),
             strayed: seen.strayed,
             log: lines(seen.log),
+            memory: seen.memory,
         })
     }
 
@@ -326,7 +333,7 @@ fn lines(log: Vec<(Level, String)>) -> Vec<String> {
         Level::Error => "error",
     };
     log.into_iter()
-        .map(|(level, text)| format!("{}: {text}", word(level)))
+        .map(|(level, text)| format!("{}: {}", word(level), strip_escapes(&text)))
         .collect()
 }
 

@@ -38,6 +38,8 @@ pub struct Costs {
     pub p99: f64,
     /// The longest.
     pub max: f64,
+    /// Memory of one instance after a call, in bytes.
+    pub memory: u64,
     /// How far this process grew from before it was compiled to the end; compiler and code
     /// included. In bytes; `None` where the system doesn't tell.
     pub grown: Option<u64>,
@@ -74,6 +76,7 @@ pub async fn bench(
     let asker = Asker::new(component, kind)?;
     let answer = asker.ask(given).await?;
     let cold = millis(began.elapsed());
+    let memory = answer.memory;
     let error = match answer.outcome {
         Outcome::Error(why) => Some(why),
         Outcome::Answer(_) => None,
@@ -102,6 +105,7 @@ pub async fn bench(
         p50: quantile(&times, 0.50),
         p99: quantile(&times, 0.99),
         max: times.last().copied().unwrap_or_default(),
+        memory,
         grown: grown.map(|(before, after)| after.saturating_sub(before)),
         error,
     })

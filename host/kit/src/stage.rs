@@ -31,6 +31,8 @@ pub struct Seen {
     pub events: Vec<AgentEvent>,
     /// Where it asked for something else than the input has.
     pub strayed: Vec<String>,
+    /// The most memory that an instance had, in bytes.
+    pub memory: u64,
 }
 
 enum Expected {
@@ -98,6 +100,11 @@ impl Services for Stage {
 
     fn prompt(&self) -> String {
         self.prompt.clone()
+    }
+
+    fn used(&self, memory: u64) {
+        let mut seen = lock(&self.seen);
+        seen.memory = seen.memory.max(memory);
     }
 
     async fn files(&self) -> Vec<FileChange> {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstyle::AnsiColor;
+use ralph_engine::text::strip_escapes;
 use ralph_kit::ask::{Answer, Asker, Outcome};
 use ralph_kit::build::{self, Built, Tell};
 use ralph_kit::cases::{self, Tried};
@@ -193,7 +194,8 @@ async fn run(dir: &Path, asked: Asked, out: &Out) -> Result<ExitCode, Error> {
     }
     match &answer.outcome {
         Outcome::Answer(value) => {
-            out.text(serde_json::to_string_pretty(value).unwrap_or_default());
+            let text = serde_json::to_string_pretty(value).unwrap_or_default();
+            out.text(strip_escapes(&text));
         }
         Outcome::Error(why) if !out.json => note(&format!("it gave no answer: {why}")),
         Outcome::Error(_) => {}
@@ -281,10 +283,15 @@ async fn measure(
         "  {:<28} {:>10.0} in a second, one after another ({} measured)",
         "calls", costs.per_second, costs.calls
     ));
+    out.text(format!(
+        "  {:<28} {:>10} of an instance, after a call",
+        "memory",
+        build::size(costs.memory)
+    ));
     if let Some(grown) = costs.grown {
         out.text(format!(
             "  {:<28} {:>10} more of this process, compiler included",
-            "memory",
+            "",
             build::size(grown)
         ));
     }
