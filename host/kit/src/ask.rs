@@ -66,7 +66,10 @@ impl Asker {
             Some(manifest) => manifest.capabilities.clone(),
             None => Grants {
                 changes: imports("changes") && kind == Kind::Gate,
-                process: imports("process").then(|| "*".to_owned()).into_iter().collect(),
+                process: imports("process")
+                    .then(|| "*".to_owned())
+                    .into_iter()
+                    .collect(),
                 ..Grants::default()
             },
         };
@@ -266,7 +269,9 @@ impl Asker {
                 code: exit.code,
                 signal: exit.signal,
                 stderr_tail: exit.stderr.into_bytes(),
-                collected: collected.map(|(name, text)| (name, text.into_bytes())).collect(),
+                collected: collected
+                    .map(|(name, text)| (name, text.into_bytes()))
+                    .collect(),
             })
             .await?;
         events.extend(late);
@@ -358,7 +363,11 @@ fn written(now: &Path, before: Option<&Path>) -> std::collections::BTreeMap<Stri
     let mut found = std::collections::BTreeMap::new();
     let mut next = vec![PathBuf::new()];
     while let Some(below) = next.pop() {
-        for entry in std::fs::read_dir(now.join(&below)).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(now.join(&below))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = below.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => next.push(path),

@@ -118,7 +118,10 @@ fn against(dir: &Path, answer: &Answer) -> Result<Vec<String>, Error> {
             vec!["it has both expected.json and error.txt; one of them is too much".into()]
         }
         (None, None, _) => {
-            vec!["it has neither expected.json nor error.txt; `--update` writes what comes now".into()]
+            vec![
+                "it has neither expected.json nor error.txt; `--update` writes what comes now"
+                    .into(),
+            ]
         }
         (Some(text), None, Outcome::Answer(got)) => match serde_json::from_str::<Value>(&text) {
             Ok(expected) if expected.as_object().is_some_and(|o| !o.is_empty()) => {
@@ -127,7 +130,9 @@ fn against(dir: &Path, answer: &Answer) -> Result<Vec<String>, Error> {
             Ok(_) => vec!["expected.json should be an object that expects something".into()],
             Err(e) => vec![format!("expected.json: {e}")],
         },
-        (Some(_), None, Outcome::Error(why)) => vec![format!("expected an answer\n  got the error {why}")],
+        (Some(_), None, Outcome::Error(why)) => {
+            vec![format!("expected an answer\n  got the error {why}")]
+        }
         (None, Some(text), _) if text.is_empty() => vec!["error.txt is empty".into()],
         (None, Some(text), Outcome::Error(why)) => {
             if why.contains(&text) {
@@ -137,7 +142,9 @@ fn against(dir: &Path, answer: &Answer) -> Result<Vec<String>, Error> {
             }
         }
         (None, Some(text), Outcome::Answer(got)) => {
-            vec![format!("expected an error with `{text}`\n  got the answer {got}")]
+            vec![format!(
+                "expected an error with `{text}`\n  got the answer {got}"
+            )]
         }
     })
 }

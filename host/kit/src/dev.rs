@@ -46,7 +46,10 @@ pub struct Current(Arc<Mutex<Option<Arc<Asker>>>>);
 impl Current {
     /// The one to begin a call with.
     pub fn get(&self) -> Option<Arc<Asker>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn set(&self, asker: Asker) -> Arc<Asker> {

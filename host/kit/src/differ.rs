@@ -42,7 +42,13 @@ fn compare(at: &str, expected: &Value, got: &Value, found: &mut Vec<String>) {
             }
         }
         _ if expected == got => {}
-        _ => found.push(format!("{at}: expected {}\n{:>w$} got {}", shown(expected), "", shown(got), w = at.len() + 5)),
+        _ => found.push(format!(
+            "{at}: expected {}\n{:>w$} got {}",
+            shown(expected),
+            "",
+            shown(got),
+            w = at.len() + 5
+        )),
     }
 }
 
@@ -57,7 +63,8 @@ mod tests {
 
     #[test]
     fn what_is_named_counts_and_lists_are_whole() {
-        let got = json!({"status": "fail", "findings": [{"message": "a", "line": 1}, {"message": "b"}]});
+        let got =
+            json!({"status": "fail", "findings": [{"message": "a", "line": 1}, {"message": "b"}]});
         let same = |expected: Value| differences(&expected, &got);
         assert_eq!(same(json!({"status": "fail"})), Vec::<String>::new());
         assert_eq!(
@@ -75,7 +82,10 @@ mod tests {
                 json!({"findings": [{}, {}, {"message": "c"}]}),
                 "findings[2]: expected",
             ),
-            (json!({"summary": "s"}), "summary: expected \"s\", got nothing"),
+            (
+                json!({"summary": "s"}),
+                "summary: expected \"s\", got nothing",
+            ),
         ] {
             let told = same(expected.clone());
             assert!(told[0].starts_with(says), "{expected}: {told:?}");

@@ -196,8 +196,8 @@ impl Given {
                 ..Given::default()
             });
         }
-        let text = text(path)?
-            .ok_or_else(|| Error::Usage(format!("{} isn't there", path.display())))?;
+        let text =
+            text(path)?.ok_or_else(|| Error::Usage(format!("{} isn't there", path.display())))?;
         let dir = path.parent().unwrap_or(Path::new("."));
         let dir = if dir.as_os_str().is_empty() {
             Path::new(".")
@@ -434,16 +434,27 @@ mod tests {
         assert_eq!((whole.text.as_str(), whole.omitted_bytes), (DIFF, 0));
         let less = cut(DIFF, 200);
         assert!(less.text.ends_with("+one\n++++ two\n"), "{}", less.text);
-        assert_eq!(less.text.len() as u64 + less.omitted_bytes, DIFF.len() as u64);
+        assert_eq!(
+            less.text.len() as u64 + less.omitted_bytes,
+            DIFF.len() as u64
+        );
         assert_eq!(cut(DIFF, 0).text, "");
     }
 
     #[test]
     fn what_is_misspelt_is_said() {
-        let why = parse(r#"{"chnages": []}"#, "x.json").unwrap_err().to_string();
+        let why = parse(r#"{"chnages": []}"#, "x.json")
+            .unwrap_err()
+            .to_string();
         assert!(why.contains("x.json") && why.contains("chnages"), "{why}");
         let input = parse(r#"{"iteration": {"attmpt": 2}}"#, "x").unwrap();
-        assert!(input.iteration().unwrap_err().to_string().contains("attmpt"));
+        assert!(
+            input
+                .iteration()
+                .unwrap_err()
+                .to_string()
+                .contains("attmpt")
+        );
         let input = parse(r#"{"iteration": {"attempt": 2, "task": null}}"#, "x").unwrap();
         let it = input.iteration().unwrap();
         assert_eq!((it.attempt, it.task), (2, None));

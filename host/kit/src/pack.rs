@@ -17,7 +17,9 @@ pub(crate) fn below(folder: &str) -> impl Iterator<Item = (&'static str, &'stati
 
 /// Makes WASI 0.2 of what a core module imports of WASI 0.1.
 pub(crate) fn adapter() -> &'static [u8] {
-    let found = files().into_iter().find(|(path, _)| *path == "adapter.wasm");
+    let found = files()
+        .into_iter()
+        .find(|(path, _)| *path == "adapter.wasm");
     found.map_or(&[], |(_, content)| content)
 }
 

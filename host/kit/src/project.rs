@@ -186,16 +186,14 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
 /// Reads a file up to a size; `None` if there is none.
 pub(crate) fn bytes(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Error> {
     use std::io::Read;
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    // Looked at before it is opened: a FIFO would hold us up, a device has no end.
+    match std::fs::metadata(path) {
+        Ok(kind) if kind.is_file() => {}
+        Ok(_) => return Err(Error::Usage(format!("{} is no file", path.display()))),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io(path, e)),
-    };
-    // Before it is read: a FIFO or a device would hold us up.
-    let kind = file.metadata().map_err(|e| Error::io(path, e))?;
-    if !kind.is_file() {
-        return Err(Error::Usage(format!("{} is no file", path.display())));
     }
+    let file = std::fs::File::open(path).map_err(|e| Error::io(path, e))?;
     let mut bytes = Vec::new();
     file.take(max + 1)
         .read_to_end(&mut bytes)

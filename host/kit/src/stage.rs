@@ -56,7 +56,11 @@ impl Stage {
         };
         if let Some(recorded) = &given.recorded {
             programs.extend(recorded.asked.runs.iter().cloned().map(Expected::Kept));
-            let longest = recorded.asked.diffs.iter().max_by_key(|(_, d)| d.text.len());
+            let longest = recorded
+                .asked
+                .diffs
+                .iter()
+                .max_by_key(|(_, d)| d.text.len());
             if let Some((_, kept)) = longest {
                 diff = kept.clone();
             }

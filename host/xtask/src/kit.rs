@@ -10,7 +10,11 @@ use crate::command::{answer, minutes, run};
 use crate::paths;
 
 /// For JavaScript and TypeScript, as the templates name them.
-const NPM: [&str; 3] = ["componentize-qjs@0.4.5", "esbuild@0.28.2", "typescript@5.9.3"];
+const NPM: [&str; 3] = [
+    "componentize-qjs@0.4.5",
+    "esbuild@0.28.2",
+    "typescript@5.9.3",
+];
 
 /// For Python, C and Go.
 const PYPI: [&str; 3] = [

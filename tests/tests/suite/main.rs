@@ -28,6 +28,8 @@ mod hooks;
 mod hostile_agent;
 mod kill;
 mod kill_sweep;
+mod kit;
+mod kit_languages;
 mod legacy;
 mod listen;
 mod lock;

@@ -10,7 +10,7 @@ use ralph_rpc::tcp::{Commands, Evaluated, Listen, Roots, Token, token_file};
 use ralph_runner::Error;
 use serde_json::json;
 
-use crate::args::{PluginCommand, Args, Command, ListenArgs};
+use crate::args::{Args, Command, ListenArgs, PluginCommand};
 use crate::out::{Kept, Out, note};
 
 pub async fn listen(dir: &Path, args: ListenArgs, out: &Out) -> Result<ExitCode, Error> {
