@@ -442,7 +442,10 @@ fn bench_measures_what_it_says() {
         .run(&[&args[..], &["--input", "wrong.json"]].concat())
         .expect(0)
         .json();
-    assert!(told["result"]["error"].to_string().contains("alow"), "{told}");
+    assert!(
+        told["result"]["error"].to_string().contains("alow"),
+        "{told}"
+    );
 }
 
 #[test]
