@@ -52,6 +52,7 @@ pub struct Built {
 /// The tool chain is missing or refuses, or what it made is no plugin.
 pub async fn build(project: &Project, host: &Host, tell: &dyn Tell) -> Result<Built, Error> {
     let began = Instant::now();
+    let _held = tools::hold(project)?;
     refresh_world(project)?;
     let made = tools::make(project, tell).await?;
     let mut bytes = read(&made)?;

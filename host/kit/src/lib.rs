@@ -9,6 +9,7 @@
 //! - [`cases`], `differ`: a project's own tests
 //! - [`bench`], [`dev`]
 
+mod diff;
 mod differ;
 mod pack;
 mod tools;

@@ -8,7 +8,8 @@ use ralph_engine::types::{AgentEvent, DiffText, FileChange};
 use ralph_plugins::{Command, Level, Output, ProcessError, Services};
 use ralph_runner::replay::tape::{self, Ran};
 
-use crate::input::{Given, Program, cut};
+use crate::diff::cut;
+use crate::input::{Given, Program};
 
 /// Log lines that are kept.
 const LINES_MAX: usize = 10_000;

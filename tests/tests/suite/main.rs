@@ -29,6 +29,7 @@ mod hostile_agent;
 mod kill;
 mod kill_sweep;
 mod kit;
+mod kit_dev;
 mod kit_languages;
 mod legacy;
 mod listen;

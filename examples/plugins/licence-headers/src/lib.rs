@@ -74,9 +74,8 @@ impl Gate for LicenceHeaders {
         Ok(match (seen, findings.len()) {
             (0, _) => Verdict::skip("no source file changed"),
             (_, 0) => Verdict::pass(format!("all of {seen} files have the licence header")),
-            (_, bad) => {
-                Verdict::fail(format!("{bad} of {seen} files lack the licence header")).with(findings)
-            }
+            (_, bad) => Verdict::fail(format!("{bad} of {seen} files lack the licence header"))
+                .with(findings),
         })
     }
 }

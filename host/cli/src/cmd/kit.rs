@@ -23,9 +23,6 @@ use tokio::io::AsyncBufReadExt;
 use crate::args::KitCommand;
 use crate::out::{Out, note};
 
-/// A line of input is no longer.
-const CALL_MAX: usize = 64 << 20;
-
 pub async fn kit(dir: &Path, command: KitCommand, out: &Out) -> ExitCode {
     let done = match command {
         KitCommand::New { name, lang, kind } => new(dir, &name, lang, kind, out),
@@ -378,14 +375,13 @@ async fn answer(current: Current, out: Arc<Out>) {
         let (current, out) = (current.clone(), out.clone());
         tokio::spawn(async move {
             let asked = match parse(&line, "the line") {
-                Ok(input) if line.len() <= CALL_MAX => {
+                Ok(input) => {
                     let given = Given {
                         input,
                         ..Given::default()
                     };
                     current.ask(&given).await
                 }
-                Ok(_) => Err(Error::Usage("the line is too long".into())),
                 Err(e) => Err(e),
             };
             out.line(&match asked {

@@ -8,6 +8,7 @@ mod script;
 mod wrap;
 
 use std::ffi::OsString;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use ralph_process::{Spawn, WindowSize, start};
@@ -23,12 +24,28 @@ const WORK: &str = "build";
 /// Of a failed tool's output this much goes into the error.
 const SAID_MAX: usize = 16 << 10;
 
+/// One build at a time in a project: they share their folder. Held while the result is of use.
+pub(crate) fn hold(project: &Project) -> Result<Option<File>, Error> {
+    // cargo sees to that itself.
+    if project.lang == Lang::Rust {
+        return Ok(None);
+    }
+    let work = project.dir.join(WORK);
+    std::fs::create_dir_all(&work).map_err(|e| Error::io(&work, e))?;
+    let path = work.join("lock");
+    let file = File::create(&path).map_err(|e| Error::io(&path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(Error::Usage(format!(
+            "another build is on in {}; wait for its end",
+            project.dir.display()
+        ))),
+        Err(TryLockError::Error(e)) => Err(Error::io(&path, e)),
+    }
+}
+
 /// Builds a project's component; where it is.
 pub(crate) async fn make(project: &Project, tell: &dyn Tell) -> Result<PathBuf, Error> {
-    if project.lang != Lang::Rust {
-        let work = project.dir.join(WORK);
-        std::fs::create_dir_all(&work).map_err(|e| Error::io(&work, e))?;
-    }
     match project.lang {
         Lang::Rust => rust::make(project, tell).await,
         Lang::Js | Lang::Ts => script::make(project, tell).await,

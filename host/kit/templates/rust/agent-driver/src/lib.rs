@@ -51,14 +51,16 @@ impl Session for Reader {
     fn feed(&mut self, chunk: &[u8]) -> Reaction {
         let mut events = Vec::new();
         let last = &mut self.last;
-        self.lines.feed(chunk, |line| Reader::line(last, line, &mut events));
+        self.lines
+            .feed(chunk, |line| Reader::line(last, line, &mut events));
         events.into()
     }
 
     fn finish(mut self, exit: &Exit) -> Ending {
         let mut events = Vec::new();
         let last = &mut self.last;
-        self.lines.finish(|line| Reader::line(last, line, &mut events));
+        self.lines
+            .finish(|line| Reader::line(last, line, &mut events));
         let outcome = match exit.code {
             Some(0) => Outcome::Finished(self.last),
             _ if exit.interrupted() => Outcome::Interrupted,

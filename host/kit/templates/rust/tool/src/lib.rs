@@ -13,7 +13,11 @@ impl Tools for Plugin {
             "required": ["text"],
             "additionalProperties": false,
         });
-        Ok(vec![Tool::new("count", "Counts the words of a text", &schema)])
+        Ok(vec![Tool::new(
+            "count",
+            "Counts the words of a text",
+            &schema,
+        )])
     }
 
     fn call(name: &str, arguments: Map<String, Value>) -> Result<Map<String, Value>, Error> {

@@ -8,8 +8,8 @@ const FILE: &str = "/workspace/TASKS.txt";
 struct Plugin;
 
 fn lines() -> Result<Vec<String>, Error> {
-    let text = std::fs::read_to_string(FILE)
-        .map_err(|e| Error::failed(format!("TASKS.txt: {e}")))?;
+    let text =
+        std::fs::read_to_string(FILE).map_err(|e| Error::failed(format!("TASKS.txt: {e}")))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
