@@ -9,7 +9,7 @@ use std::{env, fs, io};
 const CONTRACT: &str = "0.2.0";
 
 /// In a built crate these are no sources.
-const LEFT_OUT: [&str; 3] = ["target", "Cargo.lock", "README.md"];
+const LEFT_OUT: [&str; 4] = ["target", "Cargo.lock", "README.md", "__pycache__"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

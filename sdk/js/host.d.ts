@@ -1,4 +1,4 @@
-// What a gate is given and may import of its host, as wit/ has it.
+// What a plugin is given and may import of its host, as wit/ has it.
 declare module "ralph:plugin/types@0.2.0" {
   export interface Task {
     id: string;
@@ -34,6 +34,22 @@ declare module "ralph:plugin/types@0.2.0" {
     status: "pass" | "fail" | "skip";
     summary: string;
     findings: Finding[];
+  }
+  /** What a judge writes its question from. */
+  export interface Evidence {
+    diff: string;
+    omittedBytes: number | bigint;
+    files: FileChange[];
+    gates: { name: string; verdict: Verdict }[];
+    finalText: string;
+    complaint?: string;
+  }
+  /** How a run has ended. */
+  export interface Notice {
+    event: string;
+    project: string;
+    text: string;
+    details: Record<string, unknown>;
   }
 }
 declare module "ralph:plugin/log@0.2.0" {

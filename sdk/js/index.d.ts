@@ -1,7 +1,7 @@
 /// <reference path="./host.d.ts" />
-import type { Finding, Iteration, Verdict } from "ralph:plugin/types@0.2.0";
+import type { Evidence, Finding, Iteration, Notice, Verdict } from "ralph:plugin/types@0.2.0";
 
-export type { Finding, Iteration, Verdict };
+export type { Evidence, Finding, Iteration, Notice, Verdict };
 export type RefusalKind = "invalid-config" | "denied" | "failed";
 
 export class Refusal extends Error {
@@ -17,6 +17,19 @@ export function finding(
   message: string,
   where?: { path?: string; line?: number; rule?: string },
 ): Finding;
-export function gate(check: (iteration: Iteration) => Verdict): {
-  check(iteration: Iteration): Verdict;
-};
+export function gate(check: (iteration: Iteration) => Verdict): object;
+export function judge(judge: {
+  prompt(iteration: Iteration, evidence: Evidence): string;
+  decide(answer: string): Verdict;
+}): object;
+export function canonicaliser(
+  algorithm: string,
+  canonicalise: (path: string, text: string) => string,
+): object;
+export function tool(
+  tools: Record<
+    string,
+    { description: string; schema: object; call(given: Record<string, unknown>): object }
+  >,
+): object;
+export function notifier(notify: (notice: Notice) => void): object;

@@ -1,4 +1,4 @@
-// What a gate in JavaScript or TypeScript needs of ralph, over the interfaces of wit/.
+// What a plugin in JavaScript or TypeScript needs of ralph, over the interfaces of wit/.
 //
 // What QuickJS doesn't have in the sandbox, and how that shows: `console`, `fetch`, `setTimeout`,
 // `URL`, `TextEncoder`, `structuredClone`, `Intl` and Node's modules aren't there (ReferenceError,
@@ -6,6 +6,7 @@
 // every call; there are no files. A call may compute for 5 s.
 import * as host from "ralph:plugin/config@0.2.0";
 import { log as write } from "ralph:plugin/log@0.2.0";
+import { text, utf8 } from "./engine.js";
 
 /** The plugin can't answer: its configuration is wrong, a grant is missing, or anything else. */
 export class Refusal extends Error {
@@ -48,20 +49,46 @@ export function finding(message, where = {}) {
   return { message, path: where.path, line: where.line, rule: where.rule };
 }
 
-/**
- * The export `gate` of a component: `export const gate = ralph.gate(check)`. What `check` throws
- * becomes a refusal with its text; without this it would be a crash without one.
- */
-export function gate(check) {
-  return {
-    check(iteration) {
-      try {
-        return check(iteration);
-      } catch (e) {
-        const kind = e instanceof Refusal ? e.kind : "failed";
-        const text = e instanceof Refusal ? e.message : `${e}\n${e?.stack ?? ""}`.trim();
-        throw { tag: kind, val: text };
-      }
-    },
-  };
-}
+/** A function whose exceptions are refusals with their text; without this they would be crashes without one. */
+const answering = (call) => (...given) => {
+  try {
+    return call(...given);
+  } catch (e) {
+    const kind = e instanceof Refusal ? e.kind : "failed";
+    const text = e instanceof Refusal ? e.message : `${e}\n${e?.stack ?? ""}`.trim();
+    throw { tag: kind, val: text };
+  }
+};
+
+// What a component exports, by its kind: `export const gate = ralph.gate(check)`.
+
+export const gate = (check) => ({ check: answering(check) });
+
+/** `prompt(iteration, evidence)` writes the question, `decide(answer)` reads the answer. */
+export const judge = ({ prompt, decide }) => ({ prompt: answering(prompt), decide: answering(decide) });
+
+/** `canonicalise(path, text)` gives a text; `algorithm` names the form. */
+export const canonicaliser = (algorithm, canonicalise) => ({
+  algorithm: () => algorithm,
+  canonicalise: answering((path, content) => utf8(canonicalise(path, text(content)))),
+});
+
+/** Tools by name, each with `description`, `schema` (JSON Schema of its arguments) and `call(arguments)`. */
+export const tool = (tools) => ({
+  tools: answering(() =>
+    Object.entries(tools).map(([name, { description, schema }]) => ({
+      name,
+      description,
+      inputSchema: JSON.stringify(schema),
+    }))
+  ),
+  call: answering((name, given) => {
+    if (!Object.hasOwn(tools, name)) throw new Refusal("failed", `there is no tool ${name}`);
+    return JSON.stringify(tools[name].call(JSON.parse(given)));
+  }),
+});
+
+/** `notify(notice)`; its `details` are an object. */
+export const notifier = (notify) => ({
+  notify: answering((notice) => void notify({ ...notice, details: JSON.parse(notice.details) })),
+});

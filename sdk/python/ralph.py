@@ -1,4 +1,4 @@
-"""What a gate in Python needs of ralph, over the interfaces of wit/.
+"""What a plugin in Python needs of ralph, over the interfaces of wit/.
 
 What doesn't work in the sandbox, and how that shows: a module that isn't imported when the
 component is built (at the top of a module) is a ModuleNotFoundError in a call; `open` sees granted
@@ -7,6 +7,7 @@ directories only, below `it.workspace` (FileNotFoundError elsewhere); `time` sta
 threads and subprocesses raise. `print` goes to ralph's log. A call may compute for 5 s.
 """
 
+import functools
 import json
 import os
 import traceback
@@ -17,11 +18,6 @@ from wit_world.imports import config as _config
 from wit_world.imports import log as _log
 from wit_world.imports import types
 from wit_world.imports.types import Finding, Iteration, Status, Verdict
-
-__all__ = [
-    "Finding", "Iteration", "Refusal", "Status", "Verdict",
-    "config", "fail", "finding", "gate", "log", "passes", "path", "skip",
-]
 
 
 class Refusal(Exception):
@@ -78,17 +74,68 @@ _KINDS = {
 }
 
 
+def _answering(call):
+    """What `call` raises becomes a refusal with its text; without this it would be a crash
+    without one."""
+
+    @functools.wraps(call)
+    def answer(*given):
+        try:
+            return call(*given)
+        except Refusal as e:
+            raise Err(_KINDS[e.kind](str(e))) from None
+        except Exception:
+            raise Err(types.PluginError_Failed(traceback.format_exc().strip())) from None
+
+    return answer
+
+
+def _component(name: str, **functions):
+    """The class by which a component exports an interface."""
+    methods = {key: staticmethod(_answering(call)) for key, call in functions.items()}
+    return type(name, (getattr(exports, name),), methods)
+
+
+# What a component exports, by its kind: `Gate = ralph.gate(check)`.
+
+
 def gate(check):
-    """The class `Gate` of a component: `Gate = ralph.gate(check)`. What `check` raises becomes a
-    refusal with its text; without this it would be a crash without one."""
+    return _component("Gate", check=check)
 
-    class Gate(exports.Gate):
-        def check(self, it: Iteration) -> Verdict:
-            try:
-                return check(it)
-            except Refusal as e:
-                raise Err(_KINDS[e.kind](str(e))) from None
-            except Exception:
-                raise Err(types.PluginError_Failed(traceback.format_exc().strip())) from None
 
-    return Gate
+def judge(prompt, decide):
+    """`prompt(it, evidence)` writes the question, `decide(answer)` reads the answer."""
+    return _component("Judge", prompt=prompt, decide=decide)
+
+
+def canonicaliser(algorithm: str, canonicalise):
+    """`canonicalise(path, content)`; `algorithm` names the form."""
+    return _component("Canonicaliser", algorithm=lambda: algorithm, canonicalise=canonicalise)
+
+
+def tool(tools: dict):
+    """Functions, each with the JSON Schema of its keyword arguments. Name and docstring are told."""
+    from wit_world.exports.tool import Definition
+
+    by_name = {function.__name__: function for function in tools}
+
+    def listed():
+        return [
+            Definition(function.__name__, function.__doc__ or "", json.dumps(schema))
+            for function, schema in tools.items()
+        ]
+
+    def call(name: str, arguments: str) -> str:
+        if name not in by_name:
+            raise Refusal(f"there is no tool {name}")
+        return json.dumps(by_name[name](**json.loads(arguments)))
+
+    return _component("Tool", tools=listed, call=call)
+
+
+def notifier(notify):
+    return _component("Notifier", notify=notify)
+
+
+def tracker(load, apply, add, begin=lambda task: None):
+    return _component("Tracker", load=load, begin=begin, apply=apply, add=add)

@@ -51,7 +51,24 @@ impl Lang {
     pub fn kinds(self) -> &'static [Kind] {
         match self {
             Lang::Rust => &Kind::ALL,
-            _ => &[Kind::Gate],
+            // It has no files, so it can't keep tasks.
+            Lang::Js | Lang::Ts => &[
+                Kind::Gate,
+                Kind::Judge,
+                Kind::Canonicaliser,
+                Kind::Tool,
+                Kind::Notifier,
+            ],
+            Lang::Python => &[
+                Kind::Gate,
+                Kind::Judge,
+                Kind::Canonicaliser,
+                Kind::Tool,
+                Kind::Notifier,
+                Kind::Tracker,
+            ],
+            // Their SDKs speak the gate's part of the contract.
+            Lang::C | Lang::Go => &[Kind::Gate],
         }
     }
 }

@@ -128,11 +128,24 @@ fn placed(path: &str) -> String {
         .replace("Cargo.toml.in", "Cargo.toml")
 }
 
+/// What a template of this kind asks for.
+fn asked(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Gate => {
+            "changes = true\n#process = [\"git\"]    # programs it has ralph run\n#read = [\".\"]         # directories of the project\n"
+        }
+        Kind::Notifier => "process = [\"logger\"]\n",
+        Kind::Tracker => "write = [\".\"]\n",
+        _ => "#clock = true\n#random = true\n",
+    }
+}
+
 fn filled(content: &[u8], name: &str, kind: Kind) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(content) else {
         return content.to_vec();
     };
-    text.replace("@NAME@", name)
+    text.replace("@CAPABILITIES@", asked(kind))
+        .replace("@NAME@", name)
         .replace("@IDENT@", &name.replace('-', "_"))
         .replace("@KIND@", kind.as_str())
         .replace("@CONTRACT@", pack::CONTRACT)
