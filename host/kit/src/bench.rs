@@ -66,13 +66,13 @@ pub async fn bench(
     };
     let before = resident();
     let began = Instant::now();
-    let first = Host::new(options())?.load("bench", &origin, &bytes).await?;
+    let first = build::load(&Host::new(options())?, "bench", &origin, &bytes).await?;
     let compile = millis(began.elapsed());
     let (sha256, size) = (first.digest().to_owned(), first.size());
     drop(first);
 
     let began = Instant::now();
-    let component = Host::new(options())?.load("bench", &origin, &bytes).await?;
+    let component = build::load(&Host::new(options())?, "bench", &origin, &bytes).await?;
     let asker = Asker::new(component, kind)?;
     let answer = asker.ask(given).await?;
     let cold = millis(began.elapsed());

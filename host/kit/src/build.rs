@@ -1,9 +1,10 @@
 //! `ralph plugin build`: the component of a project, checked and with its manifest.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use ralph_plugins::{Host, Kind, Manifest, SECTION};
+use ralph_plugins::{Component, Host, Kind, Manifest, SECTION};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -12,6 +13,9 @@ use crate::tools;
 
 /// The largest component that is read.
 const COMPONENT_MAX: u64 = 64 << 20;
+
+/// The default of a run's plugins is for machines that have nothing else to do.
+const COMPILE_MAX: Duration = Duration::from_secs(3600);
 
 /// What is told while something takes long.
 pub trait Tell: Send + Sync {
@@ -66,7 +70,7 @@ pub async fn build(project: &Project, host: &Host, tell: &dyn Tell) -> Result<Bu
     ));
     let began = Instant::now();
     let origin = made.display().to_string();
-    let component = host.load(&project.name, &origin, &bytes).await?;
+    let component = load(host, &project.name, &origin, &bytes).await?;
     let path = project.component();
     put(&path, &bytes)?;
     Ok(Built {
@@ -79,6 +83,20 @@ pub async fn build(project: &Project, host: &Host, tell: &dyn Tell) -> Result<Bu
         built_in,
         compiled_in: began.elapsed().as_secs_f64(),
     })
+}
+
+/// Loads a component, however long that takes: a person waits, and can end it.
+///
+/// # Errors
+/// It is no plugin.
+pub async fn load(
+    host: &Host,
+    name: &str,
+    origin: &str,
+    bytes: &[u8],
+) -> Result<Arc<Component>, Error> {
+    let loaded = host.load_within(name, origin, bytes, COMPILE_MAX);
+    Ok(loaded.await?)
 }
 
 /// Reads a component's file.

@@ -127,7 +127,7 @@ async fn once(dir: &Path, host: &Host, current: &Current, watch: &Arc<dyn Watch>
         let project = Project::open(dir)?;
         let built = build(&project, host, &**watch).await?;
         let bytes = crate::build::read(&built.path)?;
-        let component = host.load(&project.name, &project.name, &bytes).await?;
+        let component = crate::build::load(host, &project.name, &project.name, &bytes).await?;
         Ok((project.cases(), built, Asker::new(component, None)?))
     };
     let (folder, built, asker) = match built.await {

@@ -55,6 +55,8 @@ impl Project {
     /// # Errors
     /// There is none, or its file can't be used.
     pub fn open(dir: &Path) -> Result<Project, Error> {
+        // Without the `.` of `build .`: it is shown.
+        let dir = &dir.components().collect::<PathBuf>();
         let wrong = |file: &str, why: String| {
             Error::Usage(format!("{}: {}", dir.join(file).display(), why.trim_end()))
         };

@@ -104,8 +104,10 @@ fn gates(p: &Project, lang: &str) {
 }
 
 #[test]
-fn a_new_gate_in_javascript() {
-    new("js", "gate");
+fn new_plugins_in_javascript() {
+    for kind in ["gate", "judge", "canonicaliser", "tool", "notifier"] {
+        new("js", kind);
+    }
 }
 
 #[test]
@@ -130,8 +132,11 @@ fn a_new_gate_in_typescript_which_the_type_checker_accepts() {
 }
 
 #[test]
-fn a_new_gate_in_python() {
-    new("python", "gate");
+fn new_plugins_in_python() {
+    // Each takes CPython's compilation; the others have the same parts as one of these.
+    for kind in ["gate", "tracker"] {
+        new("python", kind);
+    }
 }
 
 #[test]

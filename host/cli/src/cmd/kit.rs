@@ -147,9 +147,7 @@ async fn load(path: &Path) -> Result<(Host, Arc<ralph_plugins::Component>), Erro
     let bytes = build::read(&file)?;
     let host = host()?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let component = host
-        .load(&stem, &file.display().to_string(), &bytes)
-        .await?;
+    let component = build::load(&host, &stem, &file.display().to_string(), &bytes).await?;
     Ok((host, component))
 }
 
