@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ralph_tests::{LIMIT, Project, Ran, examples, target};
 
@@ -42,7 +43,10 @@ fn lend(dir: &Path) {
 
 /// With the user's tool chains, and one folder for all that cargo builds.
 fn ralph(p: &Project, args: &[&str]) -> Ran {
-    let mut command = p.command(args);
+    with_tools(p, p.command(args))
+}
+
+fn with_tools(p: &Project, mut command: Command) -> Ran {
     for name in ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"] {
         match std::env::var_os(name) {
             Some(value) => command.env(name, value),
@@ -123,7 +127,7 @@ fn a_new_gate_in_typescript_which_the_type_checker_accepts() {
         .get_envs()
         .map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned)))
         .collect();
-    tsc = std::process::Command::new(tools().join("node_modules/.bin/tsc"));
+    tsc = Command::new(tools().join("node_modules/.bin/tsc"));
     tsc.arg("--noEmit")
         .current_dir(p.root().join("mine"))
         .env_clear();
@@ -180,6 +184,11 @@ fn example(name: &str, lang: &str) {
     }
     lend(&p.root().join(name));
     passes(&p, name);
+    if lang == "rust" {
+        let mut cargo = Command::new("cargo");
+        cargo.arg("test").current_dir(p.root().join(name));
+        with_tools(&p, cargo).expect(0).says("1 passed");
+    }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -31,6 +31,7 @@ mod kill_sweep;
 mod kit;
 mod kit_dev;
 mod kit_languages;
+mod kit_run;
 mod legacy;
 mod listen;
 mod lock;
