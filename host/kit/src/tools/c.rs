@@ -7,7 +7,7 @@ use crate::build::Tell;
 use crate::error::Error;
 use crate::project::Project;
 
-/// Newest first; below, `__attribute__((import_name))` and the libc don't fit together.
+/// As distributions number them.
 const VERSIONS: std::ops::RangeInclusive<u32> = 14..=30;
 
 /// Where distributions put the libc.
@@ -20,7 +20,7 @@ pub(super) async fn make(project: &Project, tell: &dyn Tell) -> Result<PathBuf, 
             "there is no C compiler for wasm32-wasi here: neither clang with wasi-libc, nor $WASI_SDK_PATH, nor zig. One of these brings one (on Debian and Ubuntu the first):",
             &[
                 "apt-get install clang lld libclang-rt-dev-wasm32 wasi-libc",
-                "python3 -m venv .venv && .venv/bin/pip install ziglang==0.17.0",
+                "python3 -m venv .venv && .venv/bin/pip install ziglang==0.17.1",
             ],
         ));
     };
