@@ -3,6 +3,7 @@
 mod gates;
 mod live;
 mod named;
+mod plugin;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::complete;
 pub use gates::{GatesArgs, GatesCommand};
 pub use live::*;
 pub use named::*;
+pub use plugin::*;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -107,7 +109,7 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Look at agents
     Agent(AgentArgs),
-    /// Look at components, and say where they come from
+    /// Look at components, say where they come from, and make some
     Plugin(PluginArgs),
     /// Show what this project's configuration can run or reach, and accept it
     Trust(TrustArgs),
@@ -136,7 +138,7 @@ impl Command {
                 | Command::Watch(_)
                 | Command::Gates(_)
                 | Command::Doctor
-        )
+        ) || matches!(self, Command::Plugin(args) if args.command.starts_programs())
     }
 
     /// Does it serve others until they or a signal end it?

@@ -115,7 +115,9 @@ impl Live {
         call: &'static str,
         result: wasmtime::Result<T>,
     ) -> Result<T, PluginError> {
-        self.store.data().log.end_of_call();
+        let state = self.store.data();
+        state.log.end_of_call();
+        state.services.used(state.limiter.memory());
         let value =
             result.map_err(|error| explain(&self.plugin, self.store.data(), call, &error))?;
         if value.weight() > self.plugin.limits.output {

@@ -53,6 +53,11 @@ impl Limiter {
             refused: None,
         }
     }
+
+    /// All linear memories together, in bytes. They never shrink.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory.used
+    }
 }
 
 /// Growth beyond what the memory or table itself allows is bound to fail, so it

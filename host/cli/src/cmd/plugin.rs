@@ -14,10 +14,12 @@ use crate::args::{PluginArgs, PluginCommand};
 use crate::out::Out;
 
 pub async fn plugin(dir: &Path, args: PluginArgs, out: &Out) -> Result<ExitCode, Error> {
-    let project = Project::open(dir)?;
+    // A plugin's author need not stand in a project.
+    let open = || Project::open(dir);
     match args.command {
-        PluginCommand::List => list(&project, out).await,
-        PluginCommand::Inspect { name } => inspect(&project, &name, out).await,
+        PluginCommand::Kit(command) => Ok(super::kit::kit(dir, command, out).await),
+        PluginCommand::List => list(&open()?, out).await,
+        PluginCommand::Inspect { name } => inspect(&open()?, &name, out).await,
         PluginCommand::Add {
             source,
             name,
@@ -25,26 +27,26 @@ pub async fn plugin(dir: &Path, args: PluginArgs, out: &Out) -> Result<ExitCode,
         } => {
             let host = super::host()?;
             let (name, sha256) = (name.as_deref(), sha256.as_deref());
-            let done = plugins::add(&project, &host, &source, name, sha256).await?;
+            let done = plugins::add(&open()?, &host, &source, name, sha256).await?;
             Ok(told(&[done], out))
         }
         PluginCommand::Update { names } => {
-            let done = plugins::lock(&project, &super::host()?, true, &names).await?;
+            let done = plugins::lock(&open()?, &super::host()?, true, &names).await?;
             Ok(told(&done, out))
         }
         PluginCommand::Lock => {
-            let done = plugins::lock(&project, &super::host()?, false, &[]).await?;
+            let done = plugins::lock(&open()?, &super::host()?, false, &[]).await?;
             Ok(told(&done, out))
         }
         PluginCommand::Remove { name } => {
-            plugins::remove(&project, &name)?;
+            plugins::remove(&open()?, &name)?;
             out.text(format!("{name} is gone"));
             Ok(out.done(0, &json!({ "removed": name })))
         }
-        PluginCommand::Verify => Ok(verified(&plugins::verify(&project).await?, out)),
-        PluginCommand::Pull => Ok(verified(&plugins::pull(&project).await?, out)),
+        PluginCommand::Verify => Ok(verified(&plugins::verify(&open()?).await?, out)),
+        PluginCommand::Pull => Ok(verified(&plugins::pull(&open()?).await?, out)),
         PluginCommand::Push { what, to } => {
-            let reference = plugins::push(&project, &super::host()?, &what, &to).await?;
+            let reference = plugins::push(&open()?, &super::host()?, &what, &to).await?;
             out.text(format!("pushed {reference}"));
             Ok(out.done(0, &json!({ "reference": reference })))
         }

@@ -1,0 +1,3 @@
+module plugin.local/dependencies
+
+go 1.24

@@ -1,0 +1,3 @@
+module plugin.local/@NAME@
+
+go 1.24
