@@ -193,7 +193,9 @@ fn a_call_that_is_given_up_ends_its_agent_and_is_not_answered() {
     let again = loop {
         let again = mcp.ask_tool("step", json!({}));
         let said = mcp.find("a step", |said| {
-            said["id"] == again || said["params"]["message"] == "the agent works"
+            let told = &said["params"];
+            said["id"] == again
+                || told["progressToken"] == again && told["message"] == "the agent works"
         });
         if said["id"] != again {
             break again;
@@ -240,7 +242,9 @@ fn the_end_of_its_input_ends_a_step_and_its_agent() {
     let ended = mcp.close();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let answer = ended.rest.iter().find(|said| said["id"] == step);
-    assert_eq!(answer.unwrap()["result"]["isError"], true);
+    let answer = &answer.unwrap()["result"]["structuredContent"];
+    assert_eq!(answer["status"], "interrupted", "{answer}");
+    assert_eq!(answer["end"], "stopped", "{answer}");
     assert!(below(p.all()).is_empty());
     p.run(&["verify"]).expect(0);
 }

@@ -212,7 +212,13 @@ fn no_more_calls_are_at_work_than_may_be_and_they_can_be_given_up() {
     let p = ready(Project::build().gate("g", "tell here x\nhang\n"));
     let mut mcp = Mcp::of(&p);
     let checks: Vec<u64> = (0..16).map(|_| mcp.ask_tool("check", json!({}))).collect();
-    let refused = mcp.tool("status", json!({}));
+    // They begin when they begin; what is asked behind them may be sooner.
+    let refused = loop {
+        let said = mcp.tool("status", json!({}));
+        if said["result"].is_null() {
+            break said;
+        }
+    };
     assert_eq!(code(&refused), -32000, "{refused}");
     assert_eq!(mcp.call("ping", json!({}))["result"], json!({}));
     for check in &checks {

@@ -6,7 +6,7 @@ use rmcp::model::{
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::message::{INTERNAL_ERROR, INVALID_PARAMS, RpcError};
 
@@ -28,7 +28,13 @@ pub(super) fn typed(method: &str, params: &str) -> Result<(ClientRequest, bool),
     let mut request: ClientRequest = match method {
         "ping" => PingRequest::default().into(),
         "initialize" => InitializeRequest::new(read(params)?).into(),
-        "server/discover" => DiscoverRequest::new(read(params)?).into(),
+        "server/discover" => {
+            // Nothing but what every request may have.
+            let mut own: Map<String, Value> = read(params)?;
+            own.shift_remove("_meta");
+            let own = serde_json::from_value(Value::Object(own));
+            DiscoverRequest::new(own.map_err(|e| RpcError::bad_params(&e))?).into()
+        }
         "tools/list" => ListToolsRequest {
             params: Some(read(params)?),
             ..ListToolsRequest::default()

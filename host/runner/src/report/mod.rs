@@ -60,7 +60,7 @@ fn remarks(result: &GateResult) -> Vec<Remark<'_>> {
         .findings
         .iter()
         .map(|finding| Remark {
-            message: ralph_engine::text::strip_escapes(&finding.message).into(),
+            message: ralph_engine::text::strip_escapes(&finding.message),
             path: finding.path.as_deref(),
             line: finding.line.filter(|line| *line > 0),
             rule: match &finding.rule {
@@ -71,7 +71,7 @@ fn remarks(result: &GateResult) -> Vec<Remark<'_>> {
         .collect();
     if remarks.is_empty() && !verdict.passed() {
         remarks.push(Remark {
-            message: ralph_engine::text::strip_escapes(&verdict.summary).into(),
+            message: ralph_engine::text::strip_escapes(&verdict.summary),
             path: None,
             line: None,
             rule: result.name.clone(),
