@@ -34,16 +34,23 @@ fn main() -> ExitCode {
             return ExitCode::from(3);
         }
     };
+    // While this process has one thread.
+    let warden = match args.command.starts_programs() {
+        true => ralph_process::post_warden(),
+        false => Ok(()),
+    };
     logs::start(args.verbose, args.command.serves());
+    if let Err(e) = warden {
+        tracing::warn!(
+            "no warden: {e}; should this process be killed, what its agents have started may stay"
+        );
+    }
     ralph_runner::sourcing::Policy {
         locked: args.locked,
         offline: args.offline,
     }
     .set();
     let out = Out::new(args.command.name(), args.json);
-    if args.command.starts_programs() {
-        ralph_process::post_warden();
-    }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -65,7 +65,12 @@ pub fn reap_leftover(_pid: u32, _start_time: u64) -> bool {
 }
 
 /// There are no wardens here: their marks are Linux's.
-pub fn post_warden() {}
+///
+/// # Errors
+/// None.
+pub fn post_warden() -> std::io::Result<()> {
+    Ok(())
+}
 
 /// See [`post_warden`].
 pub fn dismiss_warden() {}

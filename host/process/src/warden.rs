@@ -43,22 +43,20 @@ static POST: Mutex<Post> = Mutex::new(Post::None);
 
 /// Posts one. From here on this process and all it starts bear its mark. To be
 /// called first in a program, before it has threads or files of its own, once.
-pub fn post_warden() {
+///
+/// # Errors
+/// There is none: should this process be killed, what its agents have started may stay.
+pub fn post_warden() -> io::Result<()> {
     let mut post = lock();
     if !matches!(*post, Post::None) {
-        return;
+        return Ok(());
     }
-    let Some(host) = mark::host() else {
-        tracing::warn!("no warden: the limit on file locks leaves no room for a mark");
-        return;
-    };
+    let host = mark::host()
+        .ok_or_else(|| io::Error::other("the limit on file locks leaves no room for a mark"))?;
     mark::bear(host);
-    match come(host) {
-        Ok((between, pipe)) => *post = Post::Coming(between, pipe),
-        Err(error) => {
-            tracing::warn!(%error, "no warden: should this process be killed, what its agents have started may stay");
-        }
-    }
+    let (between, pipe) = come(host)?;
+    *post = Post::Coming(between, pipe);
+    Ok(())
 }
 
 /// Sends it away: this process ends in good order, and what still runs may run on.
@@ -97,6 +95,9 @@ fn come(host: u64) -> io::Result<(Pid, PipeWriter)> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
+            // Once this one is gone, the warden is no more in the host's directory, nor called as it was.
+            let _ = std::env::set_current_dir("/");
+            rename();
             // SAFETY: the same. Nothing in a copy is left to be tidied up.
             unsafe {
                 if libc::fork() == 0 {
@@ -123,8 +124,6 @@ fn stand(host: u64, pipe: &PipeReader) {
         let _ = rustix::stdio::dup2_stderr(&null);
     }
     close_others();
-    let _ = std::env::set_current_dir("/");
-    rename();
     watch(host);
 }
 

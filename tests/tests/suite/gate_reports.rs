@@ -25,10 +25,10 @@ fn project() -> Project {
 #[test]
 fn a_branch_is_judged_as_a_whole_and_leaves_nothing_behind() {
     let p = project();
-    // git's own directory aside: it may keep there what it has seen.
+    // git's and ralph's own directories aside.
     let files = || {
         let mut all = tree(&p.root());
-        all.retain(|path, _| !path.starts_with(".git/"));
+        all.retain(|path, _| !path.starts_with(".git") && !path.starts_with(".ralph"));
         all
     };
     let before = files();

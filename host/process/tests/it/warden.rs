@@ -22,7 +22,7 @@ exec sleep 600";
 #[test]
 fn a_host_that_will_be_killed() {
     only_there("a_host_that_will_be_killed", async {
-        post_warden();
+        post_warden().unwrap();
         let mut running = start(sh(FAMILY)).unwrap();
         let mut pids = vec![running.pid().to_string()];
         while pids.len() < 5 {
@@ -65,7 +65,7 @@ fn a_host_that_ends_in_good_order_leaves_running_what_it_let_run() {
 #[test]
 fn a_host_that_lets_one_run() {
     only_there("a_host_that_lets_one_run", async {
-        post_warden();
+        post_warden().unwrap();
         let mut child = std::process::Command::new("setsid")
             .args(["-f", "sh", "-c", "echo $$; exec sleep 600 >&- 2>&-"])
             .stdout(Stdio::piped())
