@@ -195,8 +195,9 @@ impl Bridge {
                 Err(e) => panic!("the bridge doesn't end ({e})"),
             }
         }
-        let stderr = String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned();
+        // Its streams may be closed before it has written the last of its log.
         let code = self.child.wait().unwrap().code();
+        let stderr = String::from_utf8_lossy(&std::fs::read(&self.stderr).unwrap()).into_owned();
         Ended { code, rest, stderr }
     }
 }
