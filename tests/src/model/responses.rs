@@ -69,6 +69,13 @@ fn items(asked: &Asked, step: &Step) -> Vec<Value> {
                     item["type"] = "function_call".into();
                     item["id"] = format!("fc_{}", call.id).into();
                     item["arguments"] = call.input.to_string().into();
+                    // A tool of an MCP server is called in its namespace.
+                    let name = item["name"].as_str().unwrap_or_default().to_owned();
+                    let within = name.strip_prefix("mcp__").and_then(|n| n.split_once("__"));
+                    if let Some((server, tool)) = within {
+                        item["namespace"] = format!("mcp__{server}").into();
+                        item["name"] = tool.into();
+                    }
                 }
                 item
             });

@@ -11,7 +11,7 @@ use crate::cli::{Bench, Cli, installed, program};
 /// Calls `tasks`, then says what came back.
 fn ask(seen: &Mutex<String>, asked: &Asked) -> Step {
     if asked.results == 0 {
-        return Step::call(Tool::Other("tasks".into(), json!({})));
+        return Step::call(Tool::Other("mcp__ralph__tasks".into(), json!({})));
     }
     seen.lock().unwrap().clone_from(&asked.result);
     Step::Say("That is all.".into())
