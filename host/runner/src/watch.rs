@@ -1,5 +1,6 @@
 //! The gates on the working tree as it is: once (`ralph check`), or again after
-//! each change (`ralph watch`). No agent, no journal, nothing of ralph's on disk.
+//! each change (`ralph watch`). No agent, no journal; of ralph's no file is left on disk, only the directory in
+//! which its programs are noted while they run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
