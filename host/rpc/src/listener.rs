@@ -1,12 +1,13 @@
 //! Where clients come from, and who they are to the system.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::watch;
 
 use crate::access::{self, Peer};
+use crate::server::Client;
 use crate::server::sink::Sink;
 
 /// Where clients come from.
@@ -50,12 +51,12 @@ impl Came {
         matches!(self, Came::Tcp(_))
     }
 
-    /// `too_late` tells when there is no time to write any more.
-    pub(crate) fn streams(self, too_late: watch::Receiver<bool>) -> io::Result<Streams> {
+    /// What that client sends, and where what it is sent goes.
+    pub(crate) fn streams(self, client: &Arc<Client>) -> io::Result<Streams> {
         Ok(match self {
             Came::Unix(stream) => {
                 let (read, write) = UnixStream::from_std(stream)?.into_split();
-                (Box::new(read), Box::new(Sink::new(write, too_late)))
+                (Box::new(read), Box::new(Sink::new(write, client.clone())))
             }
             Came::Tcp(stream) => {
                 // An answer is one write; it isn't to wait for another.

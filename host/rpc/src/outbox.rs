@@ -125,6 +125,11 @@ impl Outbox {
         self.end(Until::Cut);
     }
 
+    /// Was it cut?
+    pub fn is_cut(&self) -> bool {
+        self.lock().until == Until::Cut
+    }
+
     fn end(&self, until: Until) {
         let mut inner = self.lock();
         inner.until = inner.until.max(until);

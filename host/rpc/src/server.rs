@@ -31,8 +31,11 @@ const FILES: u64 = 4096;
 const LONG_MAX: usize = 16;
 /// At the end, what is queued may take this long to be written.
 pub(crate) const LAST: Duration = Duration::from_millis(500);
-/// The end of that time is for telling clients which haven't had all of it how much they lose.
+/// The end of that time is for telling clients which haven't had all of it how much they lose. It
+/// counts from when the thread that tells them gets to it: on a busy machine that may be later.
 pub(crate) const CUT: Duration = Duration::from_millis(200);
+/// So long that thread is waited for.
+const STARVED: Duration = Duration::from_secs(5);
 
 /// One connected client.
 #[derive(Debug, Default)]
@@ -135,7 +138,8 @@ impl Server {
         Server { closing, task }
     }
 
-    /// Writes what is queued, closes every connection, and is over within a second.
+    /// Writes what is queued, closes every connection, and is over within a second, unless the machine
+    /// is too busy for even that.
     pub async fn close(self) {
         self.closing.send_replace(true);
         if let Err(e) = self.task.await {
@@ -186,7 +190,7 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
     }
     if timeout(LAST - CUT, all_gone(&mut clients)).await.is_err() {
         cut.send_replace(true);
-        if timeout(CUT, all_gone(&mut clients)).await.is_err() {
+        if timeout(STARVED, all_gone(&mut clients)).await.is_err() {
             clients.shutdown().await;
         }
     }
@@ -223,13 +227,13 @@ struct Ends {
 
 async fn serve(came: Came, peer: Option<Peer>, offer: Arc<dyn Offer>, ends: Ends, crowded: bool) {
     let over_tcp = came.is_tcp();
-    let (mut read, write) = match came.streams(ends.too_late.clone()) {
-        Ok(streams) => streams,
-        Err(e) => return tracing::warn!("a client can't be served: {e}"),
-    };
     let access = Access::came(offer.transport(), peer);
     let client = Arc::new(Client::told_of(access));
     let _leaves = Leaves(&client);
+    let (mut read, write) = match came.streams(&client) {
+        Ok(streams) => streams,
+        Err(e) => return tracing::warn!("a client can't be served: {e}"),
+    };
     let closes = attend((&mut read, write), &client, &offer, ends, crowded).await;
     // Closed with something unread, TCP throws away what was written last too: why it is closed. A Unix
     // socket keeps that.
@@ -287,7 +291,7 @@ async fn attend(
         () = &mut writing => return closes,
         () = ended(ends.too_late) => client.outbox.cut(),
     }
-    writing.await;
+    let _ = timeout(CUT, writing).await;
     closes
 }
 

@@ -1,33 +1,35 @@
 //! The writing side of a Unix socket. A client that doesn't keep up has a full buffer, and the system
 //! wakes the writer only when a good part of that was read. At the very end there is no time to wait for
 //! it: then the buffer is made wider, and what is left is put behind what waits there. It is kept
-//! for the client when the connection is closed.
+//! for the client when the connection is closed. That isn't before its queue was cut: all that was
+//! in it would fill any buffer.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::io::AsyncWrite;
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::watch;
+
+use crate::server::Client;
 
 /// The system grants less, but more than there was.
 const WIDE: usize = 1 << 20;
 
 pub(crate) struct Sink {
     half: OwnedWriteHalf,
-    too_late: watch::Receiver<bool>,
+    client: Arc<Client>,
     wide: bool,
 }
 
 impl Sink {
-    /// `too_late`: there is no time any more.
-    pub(crate) fn new(half: OwnedWriteHalf, too_late: watch::Receiver<bool>) -> Sink {
+    pub(crate) fn new(half: OwnedWriteHalf, client: Arc<Client>) -> Sink {
         Sink {
             half,
-            too_late,
+            client,
             wide: false,
         }
     }
@@ -40,7 +42,7 @@ impl AsyncWrite for Sink {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.half).poll_write(cx, bytes);
-        if polled.is_ready() || !*self.too_late.borrow() {
+        if polled.is_ready() || !self.client.outbox.is_cut() {
             return polled;
         }
         let wide = std::mem::replace(&mut self.wide, true);
