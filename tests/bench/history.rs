@@ -33,7 +33,7 @@ pub fn synthesise(scratch: &Scratch, count: u32) -> Result<(), String> {
     let mut journal = Journal::open(&ws, &folded).map_err(text)?;
     let mut state = folded.state;
     let mut file = StateFile::read(&ws).unwrap_or_default();
-    let entry = file.history.last().cloned().unwrap_or_default();
+    let entry = file.history.last().map(|e| e.value()).unwrap_or_default();
     let mut progress = String::new();
     let mut opening = model[start].clone();
     if let Fact::RunStarted { run, rules, .. } = &mut opening {
@@ -61,7 +61,7 @@ pub fn synthesise(scratch: &Scratch, count: u32) -> Result<(), String> {
         );
         let mut entry = entry.clone();
         entry["attempt_id"] = json!(attempt);
-        file.remember(entry);
+        file.remember(&entry).map_err(|e| e.to_string())?;
     }
     let end = EndReason::MaxIterations;
     tell(&mut journal, &mut state, &[Fact::RunEnded { end }])?;

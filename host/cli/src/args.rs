@@ -44,6 +44,7 @@ pub struct Args {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     /// Write ralph.toml, a task file and prompts; never overwrites anything
     Init(InitArgs),

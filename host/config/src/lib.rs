@@ -38,6 +38,7 @@ pub mod prompting;
 mod reference;
 pub mod resolve;
 pub mod schema;
+mod shape;
 mod show;
 mod source;
 pub mod templates;

@@ -1,38 +1,17 @@
 //! JSON Schema of `ralph.toml`.
 
-use std::sync::OnceLock;
-
 use serde_json::Value;
 
 /// JSON Schema, draft 2020-12. Tables that people name their keys in (`config`, `agents`,
 /// `plugins`) are open; all others refuse unknown keys. Keys of the Python loop are not in it.
 pub fn schema() -> Value {
-    cached().clone()
+    // A file that the test has seen can be read.
+    serde_json::from_str(TEXT).unwrap_or_default()
 }
 
 /// What the types say, written down: to make it anew from them would take longer than all else of
 /// reading a configuration. A test holds the file against the types.
-const TEXT: &str = include_str!("../schema.json");
-
-/// Read once.
-pub(crate) fn cached() -> &'static Value {
-    static SCHEMA: OnceLock<Value> = OnceLock::new();
-    // A file that the test has seen can be read.
-    SCHEMA.get_or_init(|| serde_json::from_str(TEXT).unwrap_or_default())
-}
-
-/// Follows `$ref`; gives the definition's name too.
-pub(crate) fn resolve<'a>(root: &'a Value, mut schema: &'a Value) -> (&'a Value, &'a str) {
-    let mut name = "";
-    while let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        name = target.trim_start_matches("#/$defs/");
-        match root.get("$defs").and_then(|d| d.get(name)) {
-            Some(found) => schema = found,
-            None => break,
-        }
-    }
-    (schema, name)
-}
+pub(crate) const TEXT: &str = include_str!("../schema.json");
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -151,7 +130,10 @@ mod tests {
                 .into_iter()
                 .flatten()
             {
-                let (target, _) = resolve(&schema, property);
+                let mut target = property;
+                while let Some(name) = target.get("$ref").and_then(Value::as_str) {
+                    target = schema.pointer(&name[1..]).unwrap();
+                }
                 let described = property.get("description").or(target.get("description"));
                 assert!(described.is_some(), "{name}.{key} has no description");
             }

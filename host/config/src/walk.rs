@@ -1,11 +1,9 @@
 //! A generic walk over the schema: unknown keys, wrong types, ranges, words, durations, sizes.
 //! It finds all there is to find, each with the place of the value.
 
-use serde_json::Value as Json;
-
 use crate::legacy;
 use crate::origins::Origins;
-use crate::schema::{cached, resolve};
+use crate::shape::{Additional, Shape};
 use crate::show;
 use crate::tree::{At, Field, Node, Table, Value};
 use crate::units::{Size, Span};
@@ -36,7 +34,7 @@ pub(crate) enum Pass {
 
 pub(crate) fn check(root: &Node, pass: Pass) -> Vec<Problem> {
     let mut walk = Walk {
-        schema: cached(),
+        schema: Shape::root(),
         pass,
         path: Vec::new(),
         problems: Vec::new(),
@@ -46,23 +44,25 @@ pub(crate) fn check(root: &Node, pass: Pass) -> Vec<Problem> {
 }
 
 struct Walk {
-    schema: &'static Json,
+    schema: &'static Shape,
     pass: Pass,
     path: Vec<String>,
     problems: Vec<Problem>,
 }
 
 impl Walk {
-    fn node(&mut self, schema: &'static Json, node: &Node) {
-        let (schema, name) = resolve(self.schema, schema);
-        let wanted = match schema.get("type").and_then(Json::as_str) {
+    fn node(&mut self, schema: &'static Shape, node: &Node) {
+        let (schema, name) = self.schema.resolve(schema);
+        let wanted = match schema.kind {
             Some("object") => match &node.value {
                 Value::Table(table) => return self.table(schema, table, node.at),
                 _ => "a table",
             },
             Some("array") => match &node.value {
                 Value::Array(items) => return self.items(schema, items),
-                _ if schema["items"].get("$ref").is_some() => "an array of tables",
+                _ if schema.items.as_ref().is_some_and(|i| i.reference.is_some()) => {
+                    "an array of tables"
+                }
                 _ => "an array of strings",
             },
             Some("string") if name == "Duration" => match &node.value {
@@ -81,8 +81,8 @@ impl Walk {
                 Value::Boolean(_) => return,
                 _ => "true or false",
             },
-            Some("string") | None if !words(schema).is_empty() => match &node.value {
-                Value::Text(text) => return self.word(&words(schema), text, node.at),
+            Some("string") | None if !schema.words().is_empty() => match &node.value {
+                Value::Text(text) => return self.word(&schema.words(), text, node.at),
                 _ => "a string",
             },
             Some("string") => match &node.value {
@@ -120,31 +120,26 @@ impl Walk {
         );
     }
 
-    fn table(&mut self, schema: &'static Json, table: &Table, at: At) {
-        let properties = schema.get("properties").and_then(Json::as_object);
+    fn table(&mut self, schema: &'static Shape, table: &Table, at: At) {
+        let properties = schema.properties.as_ref();
         let mut fields: Vec<(&String, &Field)> = table.iter().collect();
         fields.sort_by_key(|(_, f)| f.key_at);
         for (key, field) in fields {
             self.path.push(key.clone());
             match (
                 properties.and_then(|p| p.get(key)),
-                schema.get("additionalProperties"),
+                &schema.additional_properties,
             ) {
                 (Some(property), _) => self.node(property, &field.node),
-                (None, Some(Json::Bool(false))) => self.unknown(schema, key, field.key_at),
-                (None, Some(other)) => self.node(other, &field.node),
-                (None, None) => self.free(&field.node),
+                (None, Some(Additional::Any(false))) => self.unknown(schema, key, field.key_at),
+                (None, Some(Additional::Of(other))) => self.node(other, &field.node),
+                (None, _) => self.free(&field.node),
             }
             self.path.pop();
         }
         if self.pass == Pass::Whole {
-            for required in schema
-                .get("required")
-                .and_then(Json::as_array)
-                .into_iter()
-                .flatten()
-            {
-                if let Some(key) = required.as_str().filter(|k| !table.contains_key(*k)) {
+            for key in &schema.required {
+                if !table.contains_key(*key) {
                     let message = format!("`{key}` is missing {}", place(&self.path));
                     self.problems.push(Problem {
                         at,
@@ -157,13 +152,14 @@ impl Walk {
         }
     }
 
-    fn items(&mut self, schema: &'static Json, items: &[Node]) {
+    fn items(&mut self, schema: &'static Shape, items: &[Node]) {
+        let Some(wanted) = &schema.items else {
+            return items.iter().for_each(|item| self.free(item));
+        };
         for (i, item) in items.iter().enumerate() {
             self.path.push(i.to_string());
-            match (&schema["items"]["type"], &item.value) {
-                (Json::String(kind), value)
-                    if kind == "string" && !matches!(value, Value::Text(_)) =>
-                {
+            match (wanted.kind, &item.value) {
+                (Some("string"), value) if !matches!(value, Value::Text(_)) => {
                     let list = self
                         .path
                         .get(self.path.len().saturating_sub(2))
@@ -176,18 +172,14 @@ impl Walk {
                     );
                     self.problem(item.at, message, None);
                 }
-                _ => self.node(&schema["items"], item),
+                _ => self.node(wanted, item),
             }
             self.path.pop();
         }
     }
 
-    fn range(&mut self, schema: &Json, number: i64, at: At) {
-        let bound = |key: &str| schema.get(key).and_then(Json::as_i64);
-        let (low, high) = (
-            bound("minimum").unwrap_or(i64::MIN),
-            bound("maximum").unwrap_or(i64::MAX),
-        );
+    fn range(&mut self, schema: &Shape, number: i64, at: At) {
+        let (low, high) = schema.range();
         if number < low || number > high {
             let key = self.path.last().cloned().unwrap_or_default();
             self.problem(
@@ -246,15 +238,9 @@ impl Walk {
         }
     }
 
-    fn unknown(&mut self, schema: &'static Json, key: &str, at: At) {
+    fn unknown(&mut self, schema: &'static Shape, key: &str, at: At) {
         let table = &self.path[..self.path.len().saturating_sub(1)];
-        let own: Vec<&str> = schema
-            .get("properties")
-            .and_then(Json::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(k, _)| k.as_str())
-            .collect();
+        let own: Vec<&str> = schema.properties.iter().flat_map(|p| p.names()).collect();
         let old = legacy::names_in(&table.join("."));
         let hint = match nearest(key, own.iter().copied().chain(old)) {
             Some(near) => Some(format!("did you mean `{near}`?")),
@@ -275,25 +261,6 @@ impl Walk {
             });
         }
     }
-}
-
-/// The words of an enumeration, whether they stand in `enum` or, with a description each, in `oneOf`.
-fn words(schema: &Json) -> Vec<&str> {
-    let list = |key: &str| {
-        schema
-            .get(key)
-            .and_then(Json::as_array)
-            .into_iter()
-            .flatten()
-    };
-    let one_of = list("oneOf").flat_map(|s| {
-        let several = s.get("enum").and_then(Json::as_array).into_iter().flatten();
-        s.get("const").into_iter().chain(several)
-    });
-    list("enum")
-        .chain(one_of)
-        .filter_map(Json::as_str)
-        .collect()
 }
 
 /// Where a key stands, as its table is written: `in [loop]`, `in [[gates]]`, `in [plugins.x.allow]`.
@@ -349,7 +316,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
 }
 
 /// Tables in which there is a key of this name.
-fn elsewhere(schema: &Json, key: &str) -> Option<String> {
+fn elsewhere(schema: &Shape, key: &str) -> Option<String> {
     let tables = [
         ("[loop]", "Loop"),
         ("[files]", "Files"),
@@ -362,7 +329,10 @@ fn elsewhere(schema: &Json, key: &str) -> Option<String> {
         ("[plugins.NAME.limits]", "Limits"),
         ("[git]", "Git"),
     ];
-    let has = |def: &str| schema["$defs"][def]["properties"].get(key).is_some();
+    let has = |def: &str| {
+        let properties = schema.defs.get(def).and_then(|d| d.properties.as_ref());
+        properties.is_some_and(|p| p.get(key).is_some())
+    };
     let found: Vec<&str> = tables
         .iter()
         .filter(|(_, def)| has(def))

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::access::{Access, Peer};
 use crate::apart::Apart;
@@ -93,8 +93,10 @@ pub trait Offer: Service {
         let _ = (client, piece, until);
     }
 
-    /// So long a client may say nothing while nothing of its is carried out.
-    fn idle(&self) -> Option<Duration> {
+    /// Until when a client may say nothing, while nothing of its is carried out, if it last said
+    /// something then.
+    fn may_idle(&self, since: Instant) -> Option<Instant> {
+        let _ = since;
         None
     }
 }
@@ -305,15 +307,24 @@ pub(crate) async fn read_all(
 ) {
     let mut frames = Frames::new(FRAME_MAX);
     let mut piece = vec![0; 16 * 1024];
+    let mut since = Instant::now();
+    let until = offer.may_idle(since);
+    // It is set anew only when it comes: to do that with each request takes longer than many requests do.
+    let mut timer = std::pin::pin!(sleep_until(until.unwrap_or(since)));
     loop {
         let len = loop {
-            let idle = offer.idle().filter(|_| long.is_empty());
             tokio::select! {
                 len = read.read(&mut piece) => break len,
-                _ = long.join_next(), if !long.is_empty() => {}
-                () = tokio::time::sleep(idle.unwrap_or_default()), if idle.is_some() => break Ok(0),
+                _ = long.join_next(), if !long.is_empty() => since = Instant::now(),
+                () = &mut timer, if until.is_some() && long.is_empty() => {
+                    match offer.may_idle(since) {
+                        Some(later) if later > Instant::now() => timer.as_mut().reset(later),
+                        _ => break Ok(0),
+                    }
+                }
             }
         };
+        since = Instant::now();
         let Ok(len) = len else { return };
         if len > 0 {
             frames.push(&piece[..len]);

@@ -232,7 +232,7 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
         let logs = worker.copy_records(ws, &places, &p.attempt_id)?;
         files::kept(ws, &places, &logs, &mut written.files)?;
     }
-    l.file.remember(written.entry);
+    l.file.remember(&written.entry)?;
     let recorded = Past {
         at: clock::now(),
         fact: Fact::Recorded {

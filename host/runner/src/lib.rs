@@ -29,6 +29,7 @@ pub mod control;
 mod deciding;
 pub mod error;
 mod fleet;
+mod history;
 pub mod holding;
 pub mod journal;
 mod ledger;

@@ -361,7 +361,7 @@ impl Loop {
             _ => false,
         };
         self.kept(&mut written.files)?;
-        self.file.remember(written.entry);
+        self.file.remember(&written.entry)?;
         let files = written.files;
         let ended = Fact::IterationEnded {
             result: ruling.result,

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::clock;
 use crate::error::Error;
+use crate::history::HistoryEntry;
 use crate::journal::{Checkpoint, Line};
 use crate::names::Places;
 
@@ -52,7 +53,7 @@ pub struct StateFile {
     pub usage: Usage,
     /// The newest iterations, oldest first.
     #[serde(default)]
-    pub history: Vec<Value>,
+    pub history: Vec<HistoryEntry>,
     /// Where in the journal `engine` stands.
     #[serde(default)]
     pub checkpoint: Checkpoint,
@@ -105,12 +106,16 @@ impl StateFile {
     }
 
     /// Adds an iteration, and drops the oldest beyond 200.
-    pub fn remember(&mut self, entry: Value) {
-        self.history
-            .retain(|e| e["attempt_id"] != entry["attempt_id"]);
-        self.history.push(entry);
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn remember(&mut self, entry: &Value) -> Result<(), Error> {
+        let attempt = entry["attempt_id"].as_str().unwrap_or_default();
+        self.history.retain(|e| !e.is_of(attempt));
+        self.history.push(HistoryEntry::new(entry)?);
         let extra = self.history.len().saturating_sub(HISTORY);
         self.history.drain(..extra);
+        Ok(())
     }
 }
 

@@ -212,18 +212,21 @@ impl Loop {
         self.accepted += u32::from(accepted);
     }
 
-    fn open(s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
+    fn open(mut s: Setup, bus: Bus, stopping: Stopping) -> Result<Loop, Error> {
+        let ahead = std::mem::take(&mut s.ahead);
         let ws = &s.project.ws;
         let lock = ProjectLock::acquire(ws)?;
+        let mut ahead = ahead.within(&lock);
         if !ws.exists(records::IGNORE.0) {
             ws.write_relaxed(records::IGNORE.0, records::IGNORE.1.as_bytes())?;
         }
         for pid in leftover::end(ws) {
+            // It may have written to the last.
+            ahead = Ahead::default();
             bus.notice(format!(
                 "a dead run had left a program running (pid {pid}); it was ended"
             ));
         }
-        let mut ahead = Ahead::begin(&s);
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
         if folded.state.run.is_some() {

@@ -11,6 +11,7 @@ use ralph_engine::types::Role;
 use ralph_plugins::{Host, Kind};
 use ralph_workspace::Git;
 
+use crate::ahead::Ahead;
 use crate::branch;
 use crate::deciding;
 use crate::error::Error;
@@ -35,6 +36,8 @@ pub struct RunOptions {
     pub parallel: Option<u32>,
     /// Instead of `[loop] mode`.
     pub mode: Option<String>,
+    /// The run begins as soon as this is ready: what it needs first is asked meanwhile.
+    pub at_once: bool,
 }
 
 /// A judge or reviewer with the agent that answers.
@@ -80,6 +83,8 @@ pub struct Setup {
     pub target: Option<String>,
     /// This many workers, each in a worktree of its own; `None`: in the project's own working tree.
     pub workers: Option<usize>,
+    /// What git is asked already.
+    pub(crate) ahead: Ahead,
     /// In a worktree: whose. Tells its attempts from those of others.
     pub worker: Option<String>,
 }
@@ -125,6 +130,16 @@ impl Setup {
         let loading = source.clone();
         let loading = tokio::spawn(async move { loading.load(&ids).await });
         let git = Git::open(&project.ws);
+        let width = options.parallel.unwrap_or(config.parallel.workers);
+        let isolated = config.git.isolation == Isolation::Worktree;
+        let workers = (width > 1 || isolated || options.parallel.is_some())
+            .then(|| usize::try_from(width).unwrap_or(1));
+        // Not where the run itself changes files before its first iteration.
+        let still = workers.is_none() && source.file().is_some() && config.git.branch.is_none();
+        let ahead = match &git {
+            Ok(git) if options.at_once && still => Ahead::begin(&project.ws, git),
+            _ => Ahead::default(),
+        };
         let words = Words::of(&project);
         let registry = Registry::new(host, &project);
         let name = options.agent.as_deref().unwrap_or(&config.run.agent);
@@ -203,10 +218,6 @@ impl Setup {
         for (name, gate) in &gates {
             gate.hold.demand(&format!("gate `{name}`")).await?;
         }
-        let width = options.parallel.unwrap_or(config.parallel.workers);
-        let isolated = config.git.isolation == Isolation::Worktree;
-        let workers = (width > 1 || isolated || options.parallel.is_some())
-            .then(|| usize::try_from(width).unwrap_or(1));
         if workers.is_some() && !rules.commit {
             return Err(Error::Usage(
                 "workers in worktrees hand their work over as commits: `--parallel`, [parallel] and [git] isolation \
@@ -215,6 +226,7 @@ impl Setup {
             ));
         }
         Ok(Setup {
+            ahead,
             workers,
             worker: None,
             git,

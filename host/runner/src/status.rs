@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::history::HistoryEntry;
 use crate::journal;
 use crate::project::Project;
 use crate::records::StateFile;
@@ -114,7 +115,7 @@ pub fn last_end(project: &Project) -> Result<Option<EndReason>, Error> {
 /// Reads it.
 pub async fn status(project: &Project) -> Result<Status, Error> {
     let file = StateFile::read(&project.ws).unwrap_or_default();
-    let last = file.history.last().cloned();
+    let last = file.history.last().map(HistoryEntry::value);
     let state = journal::fold(&project.ws, Some((file.checkpoint, file.engine)))?.state;
     let tasks = project.tasks(&state.ids).await?.list;
     let (done, total) = crate::choice::counts(&tasks);

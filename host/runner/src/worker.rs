@@ -157,6 +157,7 @@ impl Worker {
         let mut project = main.project.clone();
         project.ws = self.ws.clone();
         Setup {
+            ahead: Default::default(),
             project,
             git: self.git.clone(),
             agent: main.worker_agent(agent).clone(),

@@ -20,10 +20,10 @@ pub mod path;
 pub mod root;
 
 pub use error::GuardError;
-pub use git::{Advanced, Changes, Commit, Git, GitError, Restacked, Snapshot, repository};
+pub use git::{Advanced, Changes, Commit, Git, GitError, Look, Restacked, Snapshot, repository};
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};
-pub use lock::{LockError, ProjectLock};
+pub use lock::{Free, LockError, ProjectLock};
 pub use path::{is_own_record, is_temporary};
 pub use ralph_engine::types::{ChangeKind, DiffText, FileChange};
 pub use root::{RootError, find_root};

@@ -55,6 +55,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct ProjectLock {
     file: File,
+    before: Vec<u8>,
+}
+
+/// Nobody had the lock; see [`ProjectLock::free`].
+#[derive(Debug)]
+pub struct Free {
+    signed: Vec<u8>,
 }
 
 impl ProjectLock {
@@ -92,7 +99,8 @@ impl ProjectLock {
             if !same {
                 continue;
             }
-            let mut lock = ProjectLock { file };
+            let before = read(&mut file);
+            let mut lock = ProjectLock { file, before };
             lock.sign()?;
             return Ok(lock);
         }
@@ -109,12 +117,28 @@ impl ProjectLock {
         }
     }
 
+    /// Nobody has the lock at this moment. `None` if somebody has it, or if that cannot be found out.
+    pub fn free(ws: &Workspace) -> Option<Free> {
+        if !ws.exists(LOCK_PATH) {
+            return Some(Free { signed: Vec::new() });
+        }
+        let mut file = open(ws, false).ok()?.into_std();
+        flock(&file, FlockOperation::NonBlockingLockShared).ok()?;
+        Some(Free {
+            signed: read(&mut file),
+        })
+    }
+
+    /// Has no other ralph had the lock since it was free?
+    pub fn is_next_after(&self, free: &Free) -> bool {
+        self.before == free.signed
+    }
+
     fn sign(&mut self) -> io::Result<()> {
-        let now = Timestamp::now();
-        let since = now.round(Unit::Second).unwrap_or(now);
+        // Not rounded: no two who had the lock sign alike.
         let mut text = serde_json::to_vec(&Signature {
             pid: std::process::id(),
-            since,
+            since: Timestamp::now(),
         })?;
         text.push(b'\n');
         self.file.set_len(0)?;
@@ -145,13 +169,20 @@ fn open(ws: &Workspace, write: bool) -> Result<cap_std::fs::File, GuardError> {
 
 /// Process number and time, as [`LockError::Held`] shows them.
 fn signed(file: &mut File) -> (u32, String) {
+    match serde_json::from_slice(&read(file)) {
+        Ok(Signature { pid, since }) => {
+            let since = since.round(Unit::Second).unwrap_or(since);
+            (pid, since.to_string())
+        }
+        Err(_) => (0, "an unknown time".to_owned()),
+    }
+}
+
+/// What stands in it; nothing, if that cannot be read.
+fn read(file: &mut File) -> Vec<u8> {
     let mut text = Vec::new();
-    let read = file.take(1024).read_to_end(&mut text);
-    match read
-        .ok()
-        .and_then(|_| serde_json::from_slice::<Signature>(&text).ok())
-    {
-        Some(Signature { pid, since }) => (pid, since.to_string()),
-        None => (0, "an unknown time".to_owned()),
+    match file.take(1024).read_to_end(&mut text) {
+        Ok(_) => text,
+        Err(_) => Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ pub struct GatesArgs {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum GatesCommand {
     /// Ask them; exit code 0 if they would let the work pass, 1 if not
     Run(GatesRunArgs),

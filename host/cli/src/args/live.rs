@@ -57,6 +57,7 @@ pub struct RpcArgs {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum RpcCommand {
     /// Print OpenRPC documents, as `rpc.discover` answers them
     Schema {

@@ -11,6 +11,7 @@ pub struct TaskArgs {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum TaskCommand {
     /// All tasks, in the file's order
     List,
@@ -64,6 +65,7 @@ pub struct AgentArgs {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum AgentCommand {
     /// Ask agents' programs for version and login, at no cost; exit code 1 if one can't work
     Check {

@@ -16,6 +16,7 @@ pub struct PluginArgs {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum PluginCommand {
     /// All components: built in and configured
     List,
@@ -67,6 +68,7 @@ pub enum PluginCommand {
 
 /// What a plugin's author does.
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum KitCommand {
     /// Make a plugin's project that builds and passes its own test
     New {

@@ -36,6 +36,7 @@ pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, E
         no_commit: args.step.no_commit,
         parallel: args.parallel,
         mode: args.step.mode,
+        at_once: false,
     };
     let p = preview::preview(setup(dir, options).await?).await?;
     match (&p.task, &p.title, p.attempt) {

@@ -98,6 +98,7 @@ async fn go(
         no_commit: args.no_commit,
         parallel: how.parallel,
         mode: args.mode,
+        at_once: true,
     };
     let mut seen = project.clone();
     seen.accepted = true;

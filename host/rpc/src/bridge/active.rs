@@ -129,6 +129,7 @@ impl Bridge {
         let options = RunOptions {
             agent: wanted.agent,
             max_iterations: wanted.max_iterations,
+            at_once: true,
             ..RunOptions::default()
         };
         let ws = project.ws.clone();

@@ -1,11 +1,11 @@
 //! One connection: `hello` first, then what its port offers.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::time::Instant;
 
 use super::Listen;
 use super::calls::{self, *};
@@ -201,11 +201,11 @@ impl Offer for Session {
     }
 
     /// Who hasn't said hello gets no more by sending a byte now and then.
-    fn idle(&self) -> Option<Duration> {
-        let idle = self.shared.listen.idle;
-        Some(match self.peer.get() {
-            Some(_) => idle,
-            None => idle.saturating_sub(self.since.elapsed()),
-        })
+    fn may_idle(&self, since: Instant) -> Option<Instant> {
+        let since = match self.peer.get() {
+            Some(_) => since,
+            None => self.since,
+        };
+        since.checked_add(self.shared.listen.idle)
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::files;
 use super::history::{Folder, Record, Step};
 use crate::error::Error;
+use crate::history::HistoryEntry;
 use crate::journal::{self, Checkpoint};
 use crate::names::Places;
 use crate::project::Project;
@@ -231,12 +232,12 @@ fn compare(ws: &Workspace, left: &Left, cleaned: u32, found: &mut Verify) -> Res
 
 /// `state.json` shows the newest attempts; each says the same as its own record.
 fn compare_history(ws: &Workspace, file: &StateFile, found: &mut Verify) -> Result<(), Error> {
-    for entry in &file.history {
+    for entry in file.history.iter().map(HistoryEntry::value) {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
         let path = Places::of(text("task_id"), text("attempt_id")).attempt;
         let bytes = ws.read(&path, RECORD_MAX)?;
         let record = bytes.and_then(|b| serde_json::from_slice::<Value>(&b).ok());
-        if record.is_some_and(|record| record != *entry) {
+        if record.is_some_and(|record| record != entry) {
             let what = format!("its entry of {} isn't what {path} says", text("attempt_id"));
             found.problem(records::STATE, what);
         }

@@ -63,7 +63,7 @@ use std::time::Duration;
 pub use changes::Changes;
 pub use commit::Commit;
 pub use error::GitError;
-pub use snapshot::Snapshot;
+pub use snapshot::{Look, Snapshot};
 pub use worktree::{Advanced, Restacked};
 
 /// The directory that belongs to the work tree around `root`, and the one that all work

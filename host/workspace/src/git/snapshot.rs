@@ -49,6 +49,14 @@ pub(super) fn check_oid(oid: &str) -> Result<(), GitError> {
     }
 }
 
+/// What differs from HEAD, as git saw it a moment ago: of what a snapshot is made.
+#[derive(Debug)]
+pub struct Look {
+    /// The index before git looked.
+    real: Option<Stamp>,
+    status: Status,
+}
+
 /// A snapshot that was not clean, kept because its index can be committed as
 /// it stands, and because the next snapshot is often the same.
 #[derive(Debug)]
@@ -104,10 +112,33 @@ impl Git {
     /// # Errors
     /// What git says, e.g. of a file that cannot be read.
     pub async fn snapshot(&self) -> Result<Snapshot, GitError> {
+        let look = self.look().await?;
+        self.snapshot_of(look).await
+    }
+
+    /// The part of a snapshot that takes long. It only reads.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn look(&self) -> Result<Look, GitError> {
+        Ok(Look {
+            real: index::real_stamp(self.repo()),
+            status: self.status().await?,
+        })
+    }
+
+    /// A snapshot of what was seen.
+    ///
+    /// # Errors
+    /// What git says, e.g. of a file that cannot be read.
+    pub async fn snapshot_of(&self, look: Look) -> Result<Snapshot, GitError> {
+        let mut looked = Some(look);
         // If the user's git writes the index in between, status and index don't belong together.
         for _ in 0..3 {
-            let real = index::real_stamp(self.repo());
-            let status = self.status().await?;
+            let Look { real, status } = match looked.take() {
+                Some(look) => look,
+                None => self.look().await?,
+            };
             let protected = self.protected();
             let foreign = status.entries.iter().any(|e| self.is_foreign(e));
             let Status {
