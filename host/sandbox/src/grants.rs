@@ -1,5 +1,6 @@
 //! From a policy and a place to lists of paths.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::policy::{Place, Policy, Profile};
@@ -155,14 +156,17 @@ fn temporary(place: &Place) -> Vec<PathBuf> {
 fn real(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Vec<PathBuf> {
     paths
         .into_iter()
+        // Most don't exist: that is found out with one call, a real path with one for each step of it.
+        .filter(|p| std::fs::symlink_metadata(p).is_ok())
         .filter_map(|p| std::fs::canonicalize(p).ok())
         .collect()
 }
 
 fn spread_all(trees: &[PathBuf], without: &[PathBuf]) -> Vec<PathBuf> {
     let mut out = Vec::new();
+    let without: Vec<&Path> = without.iter().map(PathBuf::as_path).collect();
     for tree in trees {
-        spread(tree, without, &mut out);
+        spread(tree, &without, &mut out);
     }
     out.sort();
     out.dedup();
@@ -170,12 +174,17 @@ fn spread_all(trees: &[PathBuf], without: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A tree as the trees in it that have nothing of `without` in them.
-fn spread(tree: &Path, without: &[PathBuf], out: &mut Vec<PathBuf>) {
-    if without.iter().any(|w| w == tree) {
+fn spread(tree: &Path, without: &[&Path], out: &mut Vec<PathBuf>) {
+    let inside: Vec<&Path> = without
+        .iter()
+        .copied()
+        .filter(|w| lies_in(w, tree))
+        .collect();
+    if inside.is_empty() {
+        out.push(tree.to_owned());
         return;
     }
-    if !without.iter().any(|w| w.starts_with(tree)) {
-        out.push(tree.to_owned());
+    if inside.contains(&tree) {
         return;
     }
     let Ok(entries) = std::fs::read_dir(tree) else {
@@ -192,8 +201,17 @@ fn spread(tree: &Path, without: &[PathBuf], out: &mut Vec<PathBuf>) {
     for entry in entries {
         // What a link leads to has a place of its own.
         if entry.file_type().is_ok_and(|t| !t.is_symlink()) {
-            spread(&entry.path(), without, out);
+            spread(&entry.path(), &inside, out);
         }
+    }
+}
+
+/// The same as [`Path::starts_with`] for real paths, of which there are thousands of pairs here.
+fn lies_in(path: &Path, tree: &Path) -> bool {
+    let (path, tree) = (path.as_os_str().as_bytes(), tree.as_os_str().as_bytes());
+    match path.strip_prefix(tree) {
+        Some(rest) => rest.is_empty() || rest[0] == b'/' || tree == b"/",
+        None => false,
     }
 }
 
@@ -228,12 +246,24 @@ mod tests {
         }
         std::os::unix::fs::symlink(top.join("a/y"), top.join("link")).unwrap();
         let mut out = Vec::new();
-        spread(&top, &[top.join("a/y/secret")], &mut out);
+        spread(&top, &[&top.join("a/y/secret")], &mut out);
         out.sort();
         assert_eq!(out, [top.join("a/x"), top.join("b")]);
         out.clear();
         spread(&top, &[], &mut out);
         assert_eq!(out, [top]);
+    }
+
+    #[test]
+    fn a_path_lies_in_what_its_first_steps_are() {
+        let paths = ["/", "/a", "/a/b", "/ab", "/a/bc", "/b"].map(Path::new);
+        for (path, tree) in paths.iter().flat_map(|p| paths.map(|t| (p, t))) {
+            assert_eq!(
+                lies_in(path, tree),
+                path.starts_with(tree),
+                "{path:?} {tree:?}"
+            );
+        }
     }
 
     #[test]
