@@ -22,6 +22,7 @@ mod driver;
 mod engine;
 mod error;
 mod facts;
+mod files;
 mod grants;
 mod guests;
 mod host;
