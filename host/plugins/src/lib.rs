@@ -37,6 +37,7 @@ mod notifier;
 mod plugin;
 mod preopen;
 mod services;
+mod shelf;
 mod state;
 mod ticker;
 mod tool;
