@@ -12,8 +12,8 @@ use std::time::{Instant, SystemTime};
 use async_trait::async_trait;
 use ralph_engine::types::{ChangeKind, DiffText, FileChange, Iteration, Role};
 use ralph_plugins::{
-    CallContext, Command as GateCommand, Grants, Host, HostOptions, Kind, Level, Limits, Output,
-    Plugin, ProcessError, Services, builtin,
+    CONTRACT_VERSION, CallContext, Command as GateCommand, Grants, Host, HostOptions, Kind, Level,
+    Limits, Output, Plugin, ProcessError, Services, builtin,
 };
 use tokio::runtime::Runtime;
 
@@ -114,7 +114,9 @@ fn idle() -> Result<Vec<u8>, String> {
         .replace(
             "{BODY}",
             "(call $diff (i64.const -1) (i32.const 128)) (i32.const 16)",
-        );
+        )
+        // Bare wasmtime has the newest contract only.
+        .replace("@0.1.0", &format!("@{CONTRACT_VERSION}"));
     wat::parse_str(&text).map_err(|e| format!("the idle gate: {e}"))
 }
 

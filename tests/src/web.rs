@@ -21,6 +21,7 @@ pub struct Reply {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     cut: bool,
+    endless: bool,
 }
 
 impl Reply {
@@ -36,6 +37,7 @@ impl Reply {
             headers: Vec::new(),
             body: body.into(),
             cut: false,
+            endless: false,
         }
     }
 
@@ -52,6 +54,13 @@ impl Reply {
         self.cut = true;
         self
     }
+
+    /// The body comes again and again, in chunks, for as long as somebody reads.
+    #[must_use]
+    pub fn endless(mut self) -> Reply {
+        self.endless = true;
+        self
+    }
 }
 
 #[derive(Default)]
@@ -60,6 +69,8 @@ struct State {
     /// Replies to requests without an `Authorization`.
     bare: HashMap<String, Reply>,
     heard: Vec<String>,
+    /// Bytes of endless bodies.
+    sent: u64,
 }
 
 /// The server; it ends with the test's process.
@@ -150,6 +161,11 @@ impl Web {
         self.state().heard.clone()
     }
 
+    /// How much of endless bodies was taken so far, by the client or on its way to it.
+    pub fn sent(&self) -> u64 {
+        self.state().sent
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("the state")
     }
@@ -192,6 +208,19 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>) -> std::io::Result<()>
     write!(out, "HTTP/1.1 {} x\r\n", reply.status)?;
     for (name, value) in &reply.headers {
         write!(out, "{name}: {value}\r\n")?;
+    }
+    if reply.endless {
+        write!(
+            out,
+            "transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+        )?;
+        loop {
+            write!(out, "{:x}\r\n", reply.body.len())?;
+            out.write_all(&reply.body)?;
+            write!(out, "\r\n")?;
+            out.flush()?;
+            state.lock().expect("the state").sent += reply.body.len() as u64;
+        }
     }
     write!(
         out,

@@ -71,19 +71,17 @@ impl Lock {
                 file.version
             )));
         }
-        let mut lock = Lock::default();
-        for entry in file.plugin {
-            if let Some(problem) = entry.problem() {
-                let name = show::name(&entry.name);
-                return Err(wrong(format!("plugin {name}: {problem}")));
-            }
-            if lock.get(&entry.name).is_some() {
-                let name = show::name(&entry.name);
-                return Err(wrong(format!("plugin {name} is in it twice")));
-            }
-            lock.set(entry);
+        if let Some((entry, problem)) = file.plugin.iter().find_map(|p| Some((p, p.problem()?))) {
+            let name = show::name(&entry.name);
+            return Err(wrong(format!("plugin {name}: {problem}")));
         }
-        Ok(lock)
+        let mut plugins = file.plugin;
+        plugins.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some([entry, _]) = plugins.array_windows().find(|[a, b]| a.name == b.name) {
+            let name = show::name(&entry.name);
+            return Err(wrong(format!("plugin {name} is in it twice")));
+        }
+        Ok(Lock { plugins })
     }
 
     /// The plugin's entry.

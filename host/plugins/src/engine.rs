@@ -6,6 +6,7 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::p2;
 
+use crate::files;
 use crate::limiter::MAX_PARTS;
 use crate::link;
 use crate::state::State;
@@ -89,6 +90,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         &mut linker,
         |state| state,
     )?;
+    files::open_at(&mut linker)?;
     linker.allow_shadowing(false);
     for version in SERVED {
         link::interfaces(&mut linker, version)?;

@@ -1,8 +1,7 @@
 //! The host: one engine for all plugins of a process.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -21,6 +20,7 @@ use crate::facts::Facts;
 use crate::guests::Ready;
 use crate::kind::Kind;
 use crate::manifest::Manifest;
+use crate::shelf::Shelf;
 use crate::state::State;
 use crate::ticker::Ticker;
 use crate::world;
@@ -68,11 +68,8 @@ pub(crate) struct Inner {
     cache: Option<Cache>,
     pooled: bool,
     max_concurrent: u32,
-    compiled: Mutex<HashMap<[u8; 32], Arc<Entry>>>,
+    compiled: Shelf<Compiled>,
 }
-
-/// Locked while a component is compiled, so that nobody does it twice.
-type Entry = Mutex<Option<Arc<Compiled>>>;
 
 impl Host {
     /// Sets up the engine and starts its ticker thread.
@@ -94,7 +91,7 @@ impl Host {
             engine,
             pooled,
             max_concurrent,
-            compiled: Mutex::default(),
+            compiled: Shelf::default(),
         })))
     }
 
@@ -262,23 +259,8 @@ impl Inner {
         kept: Option<Facts>,
     ) -> Result<Arc<Component>, PluginError> {
         let (digest, size) = (source.digest, source.size() as u64);
-        let entry = self
-            .compiled
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(digest)
-            .or_default()
-            .clone();
-        let mut entry = entry.lock().unwrap_or_else(PoisonError::into_inner);
-        let compiled = match &*entry {
-            Some(compiled) => compiled.clone(),
-            None => {
-                let compiled = Arc::new(self.compiled(&who, &origin, source, kept)?);
-                *entry = Some(compiled.clone());
-                compiled
-            }
-        };
-        drop(entry);
+        let make = || self.compiled(&who, &origin, source, kept);
+        let compiled = self.compiled.get(digest, make)?;
         let kinds = &compiled.facts.kinds;
         if let Some(reason) = manifest.as_ref().and_then(|it| it.mismatch(kinds)) {
             return Err(PluginError::Manifest {

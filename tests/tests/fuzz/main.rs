@@ -1,12 +1,13 @@
 //! Whatever comes from outside and is read by ralph itself, spoilt at random: no panic, no
 //! hang, and what was understood is understood the same when it is written back.
 //!
-//! Each target runs for `RALPH_FUZZ_SECONDS` (5 if not set) and says its seed when it fails;
+//! Each target runs for `RALPH_FUZZ_SECONDS` (2 if not set) and says its seed when it fails;
 //! `RALPH_FUZZ_SEED` sets it. For a long run: `RALPH_FUZZ_SECONDS=600 cargo test --test fuzz`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod mutate;
+mod plugins;
 mod rpc;
 
 use std::time::{Duration, Instant, SystemTime};
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn seconds() -> u64 {
     let set = std::env::var("RALPH_FUZZ_SECONDS").ok();
-    set.and_then(|s| s.parse().ok()).unwrap_or(5)
+    set.and_then(|s| s.parse().ok()).unwrap_or(2)
 }
 
 /// Feeds spoilt copies of `corpus` to `check` until the time is over.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use ralph_engine::types::{DiffText, FileChange};
 use ralph_plugins::{Command, Level, Output, ProcessError, Services};
 
-/// Longer inputs are cut.
+/// Inputs that are longer than this, and than all documents, are cut.
 const MAX: usize = 32 << 10;
 /// So many of what was made last may be spoilt further.
 const POOL: usize = 64;
@@ -15,6 +15,7 @@ pub struct Mutator {
     corpus: Vec<Vec<u8>>,
     own: usize,
     words: Vec<Vec<u8>>,
+    max: usize,
 }
 
 impl Mutator {
@@ -22,6 +23,7 @@ impl Mutator {
         Mutator {
             random: seed,
             own: corpus.len(),
+            max: corpus.iter().map(|d| d.len()).fold(MAX, usize::max),
             corpus: corpus.iter().map(|d| d.to_vec()).collect(),
             words: words.iter().map(|w| w.as_bytes().to_vec()).collect(),
         }
@@ -87,7 +89,7 @@ impl Mutator {
                 }
             }
         }
-        doc.truncate(MAX);
+        doc.truncate(self.max);
         if self.number(4) == 0 {
             if self.corpus.len() < self.own + POOL {
                 self.corpus.push(doc.clone());

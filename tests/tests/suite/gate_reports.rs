@@ -38,6 +38,7 @@ fn a_branch_is_judged_as_a_whole_and_leaves_nothing_behind() {
     p.run(&["gates", "run", "secrets"]).expect(0);
     let ran = p.run(&["gates", "run", "--against", "main", "--format", "sarif"]);
     let log: Value = serde_json::from_str(&ran.expect(1).stdout).unwrap();
+    ralph_tests::sarif(&log);
     let results = log["runs"][0]["results"].as_array().unwrap();
     let of = |rule: &str| {
         let is = |r: &&Value| r["ruleId"].as_str().is_some_and(|id| id.starts_with(rule));

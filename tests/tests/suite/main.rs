@@ -26,6 +26,7 @@ mod gate_reports;
 mod gates;
 mod hooks;
 mod hostile_agent;
+mod hostile_sources;
 mod kill;
 mod kill_sweep;
 mod kit;

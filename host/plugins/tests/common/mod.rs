@@ -131,6 +131,8 @@ pub fn context_of(services: Arc<Loop>) -> CallContext {
 pub struct Loop {
     pub lines: Mutex<Vec<(Level, String)>>,
     pub ran: Mutex<Vec<String>>,
+    /// The most memory an instance had.
+    pub used: Mutex<u64>,
     /// How long `run` waits for, without computing.
     pub wait: Duration,
     /// How long `run` computes for.
@@ -142,6 +144,11 @@ impl Services for Loop {
     fn log(&self, plugin: &str, level: Level, message: &str) {
         assert_eq!(plugin, "g");
         self.lines.lock().unwrap().push((level, message.into()));
+    }
+
+    fn used(&self, memory: u64) {
+        let mut most = self.used.lock().unwrap();
+        *most = memory.max(*most);
     }
 
     async fn files(&self) -> Vec<FileChange> {
