@@ -8,6 +8,7 @@ use wasmtime_wasi::p2;
 
 use crate::limiter::MAX_PARTS;
 use crate::link;
+use crate::single;
 use crate::state::State;
 use crate::world::SERVED;
 
@@ -89,6 +90,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         &mut linker,
         |state| state,
     )?;
+    single::link(&mut linker)?;
     linker.allow_shadowing(false);
     for version in SERVED {
         link::interfaces(&mut linker, version)?;

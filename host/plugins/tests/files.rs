@@ -12,7 +12,7 @@ use common::{Gate, bind, context, host, iteration};
 use ralph_engine::types::Status;
 use ralph_plugins::{CallContext, Grants, Limits, PluginError};
 
-/// Opens `path` below the first preopened directory, to write if `create`. Passes if
+/// Opens `path` below the first preopened directory, to write anew if `create`. Passes if
 /// that works, skips if there is no such directory, fails if it is refused.
 fn opens(path: &str, create: bool) -> Vec<u8> {
     let errors = [
@@ -106,7 +106,7 @@ fn opens(path: &str, create: bool) -> Vec<u8> {
           (i32.store8 (i32.const 20) (i32.load8_u (i32.const 144)))
           (i32.const 16)",
         len = path.len(),
-        open = u8::from(create),
+        open = if create { 9 } else { 0 },
         flags = if create { 3 } else { 1 },
     );
     Gate {
@@ -200,11 +200,11 @@ async fn a_granted_directory_that_is_a_link_or_missing_is_an_error_with_its_path
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(".git")).unwrap();
     symlink(".git", dir.path().join("src")).unwrap();
-    fs::write(dir.path().join("file"), "").unwrap();
+    std::os::unix::net::UnixListener::bind(dir.path().join("pipe")).unwrap();
     for (name, reason) in [
         ("src", "symbolic link"),
-        ("file", "not a directory"),
-        ("none", "no such directory"),
+        ("pipe", "neither a directory nor a file"),
+        ("none", "no such directory or file"),
     ] {
         let error = open(dir.path(), reads(name), "config", false)
             .await
@@ -217,4 +217,140 @@ async fn a_granted_directory_that_is_a_link_or_missing_is_an_error_with_its_path
         );
         assert!(text.contains(reason), "{text}");
     }
+}
+
+fn both(read: &[&str], write: &[&str]) -> Grants {
+    let list = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    Grants {
+        read: list(read),
+        write: list(write),
+        ..Grants::default()
+    }
+}
+
+/// A project with a directory `src` of three files, and a link to one of them.
+fn project() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("src/deep")).unwrap();
+    for name in ["top", "src/a", "src/b", "src/deep/c"] {
+        fs::write(dir.path().join(name), name).unwrap();
+    }
+    symlink("b", dir.path().join("src/link")).unwrap();
+    dir
+}
+
+#[tokio::test]
+async fn a_granted_file_is_all_that_is_seen_of_its_directory() {
+    let dir = project();
+    for grants in [both(&["src/a"], &[]), both(&[], &["src/a"])] {
+        let writes = !grants.write.is_empty();
+        let at = |path: &'static str, create| open(dir.path(), grants.clone(), path, create);
+        let seen = (Status::Pass, "/workspace/src".to_string());
+        assert_eq!(at("a", false).await.unwrap(), seen);
+        assert_eq!(at("./a", false).await.unwrap(), seen);
+        let written = at("a", true).await.unwrap().0 == Status::Pass;
+        assert_eq!(written, writes);
+        for path in [
+            "b",
+            "link",
+            "deep",
+            "deep/c",
+            ".",
+            "..",
+            "../top",
+            "../src/a",
+            "deep/../a",
+            "a/",
+            "/a",
+            "a/.",
+            "new",
+            "",
+            "//a",
+            "/workspace/src/a",
+            "a/../b",
+        ] {
+            for create in [false, true] {
+                let (status, _) = at(path, create).await.unwrap();
+                // The directory itself can be opened; it is an empty one.
+                let empty = path == "." && !create;
+                assert_eq!(status == Status::Pass, empty, "{path:?} {create}");
+            }
+        }
+    }
+    let names = |at: &str| fs::read_dir(dir.path().join(at)).unwrap().count();
+    assert_eq!((names("src"), names(".")), (4, 2));
+}
+
+#[tokio::test]
+async fn files_of_several_directories_stand_beside_granted_ones() {
+    let dir = project();
+    let grants = both(&["src/deep", "top"], &["src/b"]);
+    let (status, place) = open(dir.path(), grants.clone(), "c", false).await.unwrap();
+    assert_eq!(
+        (status, place.as_str()),
+        (Status::Pass, "/workspace/src/deep")
+    );
+    // Of a directory that may only be read one file may be written, from its root.
+    let grants = both(&["."], &["src/b"]);
+    for (path, create, ok) in [
+        ("src/a", false, true),
+        ("src/a", true, false),
+        ("src/b", true, true),
+        ("src/new", true, false),
+        ("src/link", true, false),
+        ("src/deep/../b", true, false),
+    ] {
+        let (status, _) = open(dir.path(), grants.clone(), path, create)
+            .await
+            .unwrap();
+        assert_eq!(status == Status::Pass, ok, "{path} {create}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_put_in_a_granted_files_place_is_not_followed() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "s").unwrap();
+    let dir = project();
+    let gate = bind(
+        &host(),
+        &opens("a", true),
+        both(&[], &["src/a"]),
+        Limits::default(),
+    )
+    .await
+    .unwrap();
+    let ctx = CallContext {
+        root: Some(dir.path().into()),
+        ..context()
+    };
+    let file = dir.path().join("src/a");
+    let target = outside.path().join("secret");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let link = dir.path().join("l");
+                let _ = symlink(&target, &link);
+                let _ = fs::rename(&link, &file);
+                let other = dir.path().join("n");
+                let _ = fs::write(&other, "");
+                let _ = fs::rename(&other, &file);
+            }
+        });
+        let (mut opened, mut refused) = (0, 0);
+        tokio::task::block_in_place(|| {
+            let runtime = tokio::runtime::Handle::current();
+            while opened < 100 || refused < 100 {
+                match runtime.block_on(gate.check(&ctx, &iteration())) {
+                    Ok(verdict) if verdict.status == Status::Pass => opened += 1,
+                    // A link at the call's start is no file, one in the call isn't followed.
+                    Ok(_) | Err(PluginError::Io { .. }) => refused += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_to_string(&target).unwrap(), "s");
 }
