@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Where the newest released contract is.
-const CONTRACT: &str = "0.2.0";
+const CONTRACT: &str = "0.2.1";
 
 /// In a built crate these are no sources.
 const LEFT_OUT: [&str; 4] = ["target", "Cargo.lock", "README.md", "__pycache__"];

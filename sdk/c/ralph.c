@@ -1,4 +1,4 @@
-/* The canonical ABI of ralph:plugin@0.2.0, by hand, and the configuration's JSON. */
+/* The canonical ABI of ralph:plugin@0.2.1, by hand, and the configuration's JSON. */
 #include "ralph.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define IMPORT(interface, function) \
-    __attribute__((import_module("ralph:plugin/" interface "@0.2.0"), import_name(function)))
+    __attribute__((import_module("ralph:plugin/" interface "@0.2.1"), import_name(function)))
 #define EXPORT(name) __attribute__((export_name(name)))
 
 IMPORT("log", "log") void host_log(int32_t level, const char *text, size_t length);
@@ -39,7 +39,7 @@ void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size) {
 
 static struct { uint8_t refused; union { ralph_verdict verdict; struct { uint8_t kind; ralph_string why; } refusal; }; } answer;
 
-EXPORT("ralph:plugin/gate@0.2.0#check") void *ralph_export_check(const ralph_iteration *it);
+EXPORT("ralph:plugin/gate@0.2.1#check") void *ralph_export_check(const ralph_iteration *it);
 void *ralph_export_check(const ralph_iteration *it) {
     static ralph_verdict verdict;
     gate_check(it, &verdict);

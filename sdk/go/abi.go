@@ -1,6 +1,6 @@
 package ralph
 
-// The canonical ABI of `ralph:plugin@0.2.0`, by hand: on wasm32 a record lies
+// The canonical ABI of `ralph:plugin@0.2.1`, by hand: on wasm32 a record lies
 // in memory as a C struct does. What the host puts into this memory it asks
 // cabi_realloc for; while it does so the guest may call nothing, and Go's
 // collector reads the clock. So the collector rests whenever the host may come.
@@ -61,7 +61,7 @@ func ask(call func()) {
 	debug.SetGCPercent(100)
 }
 
-//go:wasmexport ralph:plugin/gate@0.2.0#check
+//go:wasmexport ralph:plugin/gate@0.2.1#check
 func export(it uint32) uint32 {
 	debug.SetGCPercent(100)
 	iteration := readIteration(it)
@@ -74,19 +74,19 @@ func export(it uint32) uint32 {
 	return uint32(uintptr(writeAnswer(verdict, err)))
 }
 
-//go:wasmimport ralph:plugin/log@0.2.0 log
+//go:wasmimport ralph:plugin/log@0.2.1 log
 func logLine(level int32, message string)
 
-//go:wasmimport ralph:plugin/config@0.2.0 get
+//go:wasmimport ralph:plugin/config@0.2.1 get
 func configGet(result unsafe.Pointer)
 
-//go:wasmimport ralph:plugin/changes@0.2.0 files
+//go:wasmimport ralph:plugin/changes@0.2.1 files
 func changesFiles(result unsafe.Pointer)
 
-//go:wasmimport ralph:plugin/changes@0.2.0 diff
+//go:wasmimport ralph:plugin/changes@0.2.1 diff
 func changesDiff(max uint64, result unsafe.Pointer)
 
-//go:wasmimport ralph:plugin/process@0.2.0 run
+//go:wasmimport ralph:plugin/process@0.2.1 run
 func processRun(program string, args unsafe.Pointer, argsLen uint32, env unsafe.Pointer, envLen uint32,
 	hasStdin uint32, stdin unsafe.Pointer, stdinLen uint32, hasTimeout uint32, timeout uint64, result unsafe.Pointer)
 

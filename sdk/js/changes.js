@@ -1,5 +1,5 @@
 // What an iteration changed. Needs the capability `changes`.
-import * as host from "ralph:plugin/changes@0.2.0";
+import * as host from "ralph:plugin/changes@0.2.1";
 import { u64 } from "./engine.js";
 
 /** The changed files, sorted by path. */

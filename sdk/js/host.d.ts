@@ -1,5 +1,5 @@
 // What a plugin is given and may import of its host, as wit/ has it.
-declare module "ralph:plugin/types@0.2.0" {
+declare module "ralph:plugin/types@0.2.1" {
   export interface Task {
     id: string;
     title: string;
@@ -52,10 +52,10 @@ declare module "ralph:plugin/types@0.2.0" {
     details: Record<string, unknown>;
   }
 }
-declare module "ralph:plugin/log@0.2.0" {
+declare module "ralph:plugin/log@0.2.1" {
   export function log(level: "trace" | "debug" | "info" | "warn" | "error", message: string): void;
 }
-declare module "ralph:plugin/config@0.2.0" {
+declare module "ralph:plugin/config@0.2.1" {
   /** One JSON object. */
   export function get(): string;
 }

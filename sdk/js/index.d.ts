@@ -1,5 +1,5 @@
 /// <reference path="./host.d.ts" />
-import type { Evidence, Finding, Iteration, Notice, Verdict } from "ralph:plugin/types@0.2.0";
+import type { Evidence, Finding, Iteration, Notice, Verdict } from "ralph:plugin/types@0.2.1";
 
 export type { Evidence, Finding, Iteration, Notice, Verdict };
 export type RefusalKind = "invalid-config" | "denied" | "failed";

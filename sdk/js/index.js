@@ -4,8 +4,8 @@
 // `URL`, `TextEncoder`, `structuredClone`, `Intl` and Node's modules aren't there (ReferenceError,
 // or esbuild can't resolve them); `Date` stands still and `Math.random` draws the same numbers in
 // every call; there are no files. A call may compute for 5 s.
-import * as host from "ralph:plugin/config@0.2.0";
-import { log as write } from "ralph:plugin/log@0.2.0";
+import * as host from "ralph:plugin/config@0.2.1";
+import { log as write } from "ralph:plugin/log@0.2.1";
 import { text, utf8 } from "./engine.js";
 
 /** The plugin can't answer: its configuration is wrong, a grant is missing, or anything else. */

@@ -1,5 +1,5 @@
 // Programs, run by the host in the project's root. Needs the capability `process`.
-import * as host from "ralph:plugin/process@0.2.0";
+import * as host from "ralph:plugin/process@0.2.1";
 import { text, u64, utf8 } from "./engine.js";
 import { Refusal } from "./index.js";
 

@@ -1,5 +1,7 @@
 //! What the schema cannot say: names that must exist, paths that must stay inside, and the like.
 
+use ralph_engine::programs::ProgramPattern;
+
 use crate::builtins;
 use crate::error::ConfigError;
 use crate::origins::Origins;
@@ -261,8 +263,12 @@ impl Checks<'_> {
             }
         }
         for (i, program) in plugin.allow.process.iter().enumerate() {
-            if program.trim().is_empty() || !show::is_plain(program) {
-                let message = format!("{} is no program's name", show::name(program));
+            let problem = match ProgramPattern::parse(program) {
+                _ if !show::is_plain(program) => Some("has characters that don't show".to_owned()),
+                parsed => parsed.err(),
+            };
+            if let Some(problem) = problem {
+                let message = format!("the program {} {problem}", show::name(program));
                 self.error(
                     &["plugins", name, "allow", "process", &i.to_string()],
                     message,

@@ -325,6 +325,14 @@ impl List {
                 self.add(format!("plugin {shown} sees"), what.to_owned());
             }
         }
+        for (granted, verb, what) in [
+            (allow.state, "keeps", "values of its own"),
+            (allow.notify, "tells", "people, by what [notify] names"),
+        ] {
+            if granted {
+                self.add(format!("plugin {shown} {verb}"), what.to_owned());
+            }
+        }
     }
 }
 

@@ -366,11 +366,12 @@ pub struct Tools {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allow {
-    /// Directories below the project's root it may read; `.` is all of it.
+    /// Directories and files below the project's root it may read; `.` is all of it.
     pub read: Vec<String>,
-    /// Directories below the project's root it may read and change.
+    /// Directories and files below the project's root it may read and change.
     pub write: Vec<String>,
-    /// Programs it may have the host run; `*` is any.
+    /// Programs it may have the host run, alone or with arguments: `cargo`, `git diff *` (one
+    /// argument that is no option), `git log **` (any further ones), `*` (any program).
     pub process: Vec<String>,
     /// May it see what the iteration changed?
     pub changes: bool,
@@ -380,6 +381,10 @@ pub struct Allow {
     pub clock: bool,
     /// Real randomness instead of a sequence that the iteration's id fixes.
     pub random: bool,
+    /// May it keep values from one call to the next? At most 1 MiB, below `.ralph/plugin-state/`.
+    pub state: bool,
+    /// May it tell people something while it works, over what `[notify]` names?
+    pub notify: bool,
 }
 
 /// `[git]`
@@ -443,7 +448,8 @@ impl Default for Git {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
-    /// Only for these ends, as `status` names them (`complete`, `blocked`, `error`, …); empty: for all.
+    /// Only for these ends, as `status` names them (`complete`, `blocked`, `error`, …), and `plugin`
+    /// for what plugins tell themselves; empty: for all.
     pub on: Vec<String>,
     /// On the desktop: `notify-send`, or `osascript` on macOS.
     pub desktop: bool,

@@ -162,6 +162,10 @@ fn paths_stay_below_the_root() {
             "3:16",
         ),
         ("[plugins.p]\nsource = 'x'\nallow.process = ['']", "3:18"),
+        (
+            "[plugins.p]\nsource = 'x'\nallow.process = ['git', 'git ** x']",
+            "3:25",
+        ),
         ("[plugins.p]\nsource = 'x'\nallow.env = ['A*']", "3:14"),
         ("[plugins.p]\nsource = 'x'\nlimits.memory = '0B'", "3:17"),
     ] {

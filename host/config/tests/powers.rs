@@ -64,6 +64,8 @@ changes = true
 env = ["HOME"]
 clock = true
 random = true
+state = true
+notify = true
 [plugins.drv]
 source = "d.wasm"
 [plugins.command]
@@ -102,6 +104,8 @@ source = "builtin:json"
             "plugin `own` sees: what changed",
             "plugin `own` sees: the real time",
             "plugin `own` sees: real randomness",
+            "plugin `own` keeps: values of its own",
+            "plugin `own` tells: people, by what [notify] names",
             "plugin `text` is replaced by: builtin:json",
         ]
     );

@@ -7,6 +7,7 @@
 //! - [`gates`]: what all gates come to, with groups ([`expr`]) and warnings
 //! - [`decide`]: whether work is accepted; [`claim`]: what an agent's last words claim
 //! - [`arguments`]: tools' arguments against their JSON Schemas
+//! - [`programs`]: which programs a plugin may have run, and with which arguments
 //! - [`prompt`]: what the agent is told
 //! - [`text`]: outside text made fit for people
 
@@ -20,6 +21,7 @@ pub mod expr;
 pub mod fact;
 pub mod gates;
 pub mod pace;
+pub mod programs;
 pub mod prompt;
 pub mod state;
 pub mod tasks;

@@ -1,6 +1,7 @@
 //! What one call is given: `input.json`, a `diff.patch` and `files/` beside it, or what a run has
 //! kept of a call.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,9 @@ pub struct Input {
     /// The programs it has the host run, in order, and what they come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
+    /// Values that it has kept from earlier calls, by their keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub state: BTreeMap<String, String>,
     /// Agents and drivers: the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,

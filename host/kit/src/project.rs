@@ -147,6 +147,12 @@ pub(crate) fn world(manifest: &Manifest) -> String {
     if !asked.process.is_empty() {
         line("import", "process");
     }
+    if asked.state {
+        line("import", "state");
+    }
+    if asked.notify {
+        line("import", "notify");
+    }
     for kind in &manifest.kinds {
         match kind {
             Kind::AgentDriver => line("import", "call"),
@@ -240,12 +246,12 @@ mod tests {
             license: None,
         };
         assert!(!world(&manifest).contains("changes"));
-        assert!(world(&manifest).contains("export ralph:plugin/gate@0.2.0;"));
+        assert!(world(&manifest).contains("export ralph:plugin/gate@0.2.1;"));
         manifest.capabilities.changes = true;
         manifest.capabilities.process = vec!["git".into()];
         let text = world(&manifest);
-        assert!(text.contains("import ralph:plugin/changes@0.2.0;"));
-        assert!(text.contains("import ralph:plugin/process@0.2.0;"));
+        assert!(text.contains("import ralph:plugin/changes@0.2.1;"));
+        assert!(text.contains("import ralph:plugin/process@0.2.1;"));
     }
 
     #[test]

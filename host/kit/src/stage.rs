@@ -1,11 +1,13 @@
 //! The host that a component sees here: it tells what the input says, and runs nothing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use ralph_engine::types::{AgentEvent, DiffText, FileChange};
-use ralph_plugins::{Command, Level, Output, ProcessError, Services};
+use ralph_plugins::{
+    Command, Level, Notification, Output, ProcessError, Services, StateAsk, StateError, StateTold,
+};
 use ralph_runner::replay::tape::{self, Ran};
 
 use crate::diff::cut;
@@ -20,6 +22,7 @@ pub struct Stage {
     diff: DiffText,
     prompt: String,
     programs: Mutex<VecDeque<Expected>>,
+    state: Mutex<BTreeMap<String, Vec<u8>>>,
     seen: Mutex<Seen>,
 }
 
@@ -66,11 +69,15 @@ impl Stage {
                 diff = kept.clone();
             }
         }
+        let state = given.input.state.iter();
+        let state = state.map(|(key, text)| (key.clone(), text.clone().into_bytes()));
+        let state = state.collect();
         Stage {
             files: given.input.changes(),
             diff,
             prompt: given.input.prompt.clone().unwrap_or_default(),
             programs: Mutex::new(programs),
+            state: Mutex::new(state),
             seen: Mutex::default(),
         }
     }
@@ -145,6 +152,31 @@ impl Services for Stage {
                 Err(ProcessError::Failed(why))
             }
         }
+    }
+
+    async fn state(&self, _: &str, ask: StateAsk) -> Result<StateTold, StateError> {
+        let mut state = lock(&self.state);
+        Ok(match ask {
+            StateAsk::Get(key) => StateTold::Value(state.get(&key).cloned()),
+            StateAsk::Keys(prefix) => {
+                let keys = state.keys().filter(|key| key.starts_with(&prefix));
+                StateTold::Keys(keys.cloned().collect())
+            }
+            StateAsk::Set(key, value) => {
+                state.insert(key, value);
+                StateTold::Done
+            }
+            StateAsk::Delete(key) => {
+                state.remove(&key);
+                StateTold::Done
+            }
+        })
+    }
+
+    async fn notify(&self, plugin: &str, what: Notification) -> Result<(), String> {
+        let said = format!("tells people: {}: {}", what.title, what.text);
+        self.log(plugin, what.level, &said);
+        Ok(())
     }
 }
 

@@ -11,27 +11,31 @@ wasmtime::component::bindgen!({
     inline: "
         package ralph:host;
         world everything {
-            import ralph:plugin/log@0.2.0;
-            import ralph:plugin/config@0.2.0;
-            import ralph:plugin/changes@0.2.0;
-            import ralph:plugin/process@0.2.0;
-            import ralph:plugin/events@0.2.0;
-            import ralph:plugin/call@0.2.0;
-            export ralph:plugin/agent-driver@0.2.0;
-            export ralph:plugin/agent-check@0.2.0;
-            export ralph:plugin/agent@0.2.0;
-            export ralph:plugin/gate@0.2.0;
-            export ralph:plugin/judge@0.2.0;
-            export ralph:plugin/canonicaliser@0.2.0;
-            export ralph:plugin/tool@0.2.0;
-            export ralph:plugin/notifier@0.2.0;
-            export ralph:plugin/tracker@0.2.0;
+            import ralph:plugin/log@0.2.1;
+            import ralph:plugin/config@0.2.1;
+            import ralph:plugin/changes@0.2.1;
+            import ralph:plugin/process@0.2.1;
+            import ralph:plugin/events@0.2.1;
+            import ralph:plugin/call@0.2.1;
+            import ralph:plugin/state@0.2.1;
+            import ralph:plugin/notify@0.2.1;
+            export ralph:plugin/agent-driver@0.2.1;
+            export ralph:plugin/agent-check@0.2.1;
+            export ralph:plugin/agent@0.2.1;
+            export ralph:plugin/gate@0.2.1;
+            export ralph:plugin/judge@0.2.1;
+            export ralph:plugin/canonicaliser@0.2.1;
+            export ralph:plugin/tool@0.2.1;
+            export ralph:plugin/notifier@0.2.1;
+            export ralph:plugin/tracker@0.2.1;
         }
     ",
     world: "ralph:host/everything",
     imports: {
         "ralph:plugin/changes": async | trappable,
         "ralph:plugin/process": async | trappable,
+        "ralph:plugin/state": async | trappable,
+        "ralph:plugin/notify": async | trappable,
         default: trappable,
     },
     exports: { default: async },

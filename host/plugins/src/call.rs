@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::meter::{Meter, Overtime, Waited};
 use crate::plugin::Bound;
 use crate::services::CallContext;
+use crate::single::Singles;
 use crate::state::{EventTooLarge, NotGranted, State};
 use crate::wasi;
 use crate::weight::Weight;
@@ -49,16 +50,12 @@ impl Live {
                 reason: e.to_string(),
             })?;
         let log = Log::new(ctx.services.clone(), &plugin.who.name, plugin.limits.log);
-        let wasi = if plugin.needs_wasi {
-            Some(wasi::context(
-                &plugin.who,
-                &plugin.grants,
-                &plugin.dirs,
-                ctx,
-                &log,
-            )?)
+        let (wasi, singles) = if plugin.needs_wasi {
+            let (wasi, singles) =
+                wasi::context(&plugin.who, &plugin.grants, &plugin.places, ctx, &log)?;
+            (Some(wasi), singles)
         } else {
-            None
+            (None, Singles::default())
         };
         let meter = Arc::new(Meter::new(host.ticker.clone()));
         let state = State::new(
@@ -67,7 +64,7 @@ impl Live {
             ctx.config.clone(),
             meter.clone(),
             log,
-            wasi,
+            (wasi, singles),
         );
         let mut store = Store::new(&host.engine, state);
         store.limiter(|state| &mut state.limiter);

@@ -9,6 +9,7 @@ use wasmtime_wasi::p2;
 use crate::files;
 use crate::limiter::MAX_PARTS;
 use crate::link;
+use crate::single;
 use crate::state::State;
 use crate::world::SERVED;
 
@@ -91,6 +92,7 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         |state| state,
     )?;
     files::open_at(&mut linker)?;
+    single::link(&mut linker)?;
     linker.allow_shadowing(false);
     for version in SERVED {
         link::interfaces(&mut linker, version)?;

@@ -1,6 +1,7 @@
 //! What a guest may open: files and directories. Nothing else that a granted directory holds is
 //! of use to it, and may do harm: a FIFO keeps whoever opens it waiting, in a thread of the host
-//! that nobody can take back; a device has no end.
+//! that nobody can take back; a device has no end. A path that is a granted file's is opened by
+//! [`crate::single`].
 
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource};
@@ -44,7 +45,11 @@ async fn opened(
     state: &mut State,
     (dir, follow, path, open, flags): Asked,
 ) -> FsResult<Resource<Descriptor>> {
-    let mut files = state.filesystem();
+    let (mut files, singles) = state.file_view();
+    if let Some(single) = singles.find(files.table.get(&dir)?, &path).cloned() {
+        let file = single.descriptor(open, flags).await?;
+        return Ok(files.table.push(file)?);
+    }
     // Before it is opened, for that may already wait. What isn't there may be created.
     let same = Resource::new_borrow(dir.rep());
     if let Ok(stat) = files.stat_at(same, follow, path.clone()).await

@@ -14,14 +14,15 @@ use crate::kind::Kind;
 pub struct Grants {
     /// The iteration's changes. For gates.
     pub changes: bool,
-    /// Programs the host runs for it, by the exact name it uses; `*` is any. For gates.
+    /// Programs the host runs for it: patterns as [`ralph_engine::programs`] reads them. For
+    /// gates, tools, notifiers and trackers.
     pub process: Vec<String>,
-    /// Directories below the project's root it may read; `.` is all of it. For
-    /// gates and agents. An agent with neither `read` nor `write` has the whole
+    /// Directories and files below the project's root it may read; `.` is all of it. For
+    /// all but pure kinds. An agent with neither `read` nor `write` has the whole
     /// project to read and change.
     pub read: Vec<String>,
-    /// Directories below the project's root it may read and change. For gates and
-    /// agents.
+    /// Directories and files below the project's root it may read and change. For all but
+    /// pure kinds.
     pub write: Vec<String>,
     /// Names of environment variables it sees.
     pub env: Vec<String>,
@@ -29,15 +30,10 @@ pub struct Grants {
     pub clock: bool,
     /// Real randomness instead of a sequence that the seed fixes.
     pub random: bool,
-}
-
-impl Grants {
-    /// May the host run this program for it?
-    pub(crate) fn allows_program(&self, program: &str) -> bool {
-        self.process
-            .iter()
-            .any(|granted| granted == "*" || granted == program)
-    }
+    /// Values that it keeps from one call to the next. For all but pure kinds.
+    pub state: bool,
+    /// Telling people something while it works. For gates, tools and trackers.
+    pub notify: bool,
 }
 
 /// `[plugins.<name>.limits]`
@@ -81,9 +77,9 @@ impl Default for Limits {
     }
 }
 
-/// One directory of the project that a plugin gets.
+/// One directory or file of the project that a plugin gets; which it is shows when it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GrantedDir {
+pub(crate) struct GrantedPlace {
     /// Relative to the root, of plain names only; empty for the root itself.
     pub(crate) path: PathBuf,
     /// May it be changed?
@@ -93,12 +89,12 @@ pub(crate) struct GrantedDir {
 /// Names which no plugin gets by name, wherever they stand in a path.
 const RESERVED: [&str; 2] = [".git", ".ralph"];
 
-/// Checks the grants of one plugin and returns the directories.
+/// Checks the grants of one plugin and returns the directories and files.
 pub(crate) fn check(
     who: &Who,
     kind: Kind,
     grants: &Grants,
-) -> Result<Vec<GrantedDir>, PluginError> {
+) -> Result<Vec<GrantedPlace>, PluginError> {
     let bad = |key: &'static str, reason: String| PluginError::BadGrant {
         who: who.clone(),
         key,
@@ -113,6 +109,13 @@ pub(crate) fn check(
         ("process", !grants.process.is_empty(), kind.acts(), ACTING),
         ("read", !grants.read.is_empty(), files, WITH_FILES),
         ("write", !grants.write.is_empty(), files, WITH_FILES),
+        ("state", grants.state, kind.keeps(), WITH_FILES),
+        (
+            "notify",
+            grants.notify,
+            kind.notifies(),
+            "gates, tools and trackers",
+        ),
     ];
     for (key, given, fits, who) in given {
         if given && !fits {
@@ -123,12 +126,12 @@ pub(crate) fn check(
         }
     }
     if kind == Kind::Agent && grants.read.is_empty() && grants.write.is_empty() {
-        return Ok(vec![GrantedDir {
+        return Ok(vec![GrantedPlace {
             path: PathBuf::new(),
             write: true,
         }]);
     }
-    let mut dirs: Vec<GrantedDir> = Vec::new();
+    let mut dirs: Vec<GrantedPlace> = Vec::new();
     // Those to write come first, so that one which stands in both lists is writable.
     let entries = grants
         .write
@@ -138,7 +141,7 @@ pub(crate) fn check(
     for (key, entry, write) in entries {
         let path = relative(entry).map_err(|reason| bad(key, format!("{entry:?} {reason}")))?;
         if !dirs.iter().any(|dir| dir.path == path) {
-            dirs.push(GrantedDir { path, write });
+            dirs.push(GrantedPlace { path, write });
         }
     }
     Ok(dirs)
@@ -163,7 +166,7 @@ fn relative(entry: &str) -> Result<PathBuf, &'static str> {
             }
             Component::ParentDir => return Err("has `..` in it"),
             Component::RootDir | Component::Prefix(_) => {
-                return Err("is absolute; name a directory relative to the project's root");
+                return Err("is absolute; name a directory or file relative to the project's root");
             }
         }
     }
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn an_agent_has_the_whole_project_unless_it_is_given_less() {
-        let whole = vec![GrantedDir {
+        let whole = vec![GrantedPlace {
             path: PathBuf::new(),
             write: true,
         }];
@@ -267,27 +270,10 @@ mod tests {
             write: vec!["src".into()],
             ..Grants::default()
         };
-        let dir = GrantedDir {
+        let dir = GrantedPlace {
             path: "src".into(),
             write: true,
         };
         assert_eq!(check(&who(), Kind::Agent, &less).unwrap(), [dir]);
-    }
-
-    #[test]
-    fn programs_match_exactly() {
-        let grants = Grants {
-            process: vec!["cargo".into()],
-            ..Grants::default()
-        };
-        assert!(grants.allows_program("cargo"));
-        assert!(!grants.allows_program("/usr/bin/cargo"));
-        assert!(!grants.allows_program("carg"));
-        assert!(!Grants::default().allows_program(""));
-        let any = Grants {
-            process: vec!["*".into()],
-            ..Grants::default()
-        };
-        assert!(any.allows_program("rm"));
     }
 }

@@ -66,6 +66,16 @@ impl Kind {
         )
     }
 
+    /// May it keep values of its own?
+    pub(crate) fn keeps(self) -> bool {
+        self.acts() || self == Kind::Agent
+    }
+
+    /// May it tell people something? Not what tells them itself.
+    pub(crate) fn notifies(self) -> bool {
+        self.acts() && self != Kind::Notifier
+    }
+
     pub(crate) fn from_interface(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == name)
     }

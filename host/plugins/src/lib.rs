@@ -33,11 +33,14 @@ mod link;
 mod log;
 mod manifest;
 mod meter;
+mod notes;
 mod notifier;
 mod plugin;
 mod preopen;
+mod programs;
 mod services;
 mod shelf;
+mod single;
 mod state;
 mod ticker;
 mod tool;
@@ -57,7 +60,10 @@ pub use kind::Kind;
 pub use manifest::{Manifest, SECTION};
 pub use notifier::Notice;
 pub use plugin::Plugin;
-pub use services::{CallContext, Command, Level, Output, ProcessError, Services};
+pub use services::{
+    CallContext, Command, Level, Notification, Output, ProcessError, Services, StateAsk,
+    StateError, StateTold,
+};
 pub use tool::Definition;
 pub use tracker::{NewTask, Tracked, TrackedTask};
 pub use world::{CONTRACT_VERSION, SERVED};

@@ -7,10 +7,12 @@ use wasmtime::component::Linker;
 
 use crate::bindings::ralph::plugin::call::Host as _;
 use crate::bindings::ralph::plugin::changes::{self, Host as _};
-use crate::bindings::ralph::plugin::config::Host as _;
+use crate::bindings::ralph::plugin::config;
 use crate::bindings::ralph::plugin::events::Host as _;
 use crate::bindings::ralph::plugin::log::{self, Host as _};
+use crate::bindings::ralph::plugin::notify::{self, Host as _};
 use crate::bindings::ralph::plugin::process::{self, Host as _};
+use crate::bindings::ralph::plugin::state::{self, Host as _};
 use crate::bindings::ralph::plugin::types;
 use crate::state::State;
 
@@ -29,7 +31,7 @@ pub(crate) fn interfaces(linker: &mut Linker<State>, version: &str) -> wasmtime:
     )?;
     let mut config = linker.instance(&name("config"))?;
     config.func_wrap("get", |mut store: Store<'_>, (): ()| {
-        Ok((store.data_mut().get()?,))
+        Ok((config::Host::get(store.data_mut())?,))
     })?;
     let mut call = linker.instance(&name("call"))?;
     call.func_wrap("prompt", |mut store: Store<'_>, (): ()| {
@@ -57,6 +59,29 @@ pub(crate) fn interfaces(linker: &mut Linker<State>, version: &str) -> wasmtime:
         "run",
         |mut store: Store<'_>, (command,): (process::Command,)| {
             Box::new(async move { Ok((store.data_mut().run(command).await?,)) })
+        },
+    )?;
+    let mut state = linker.instance(&name("state"))?;
+    state.func_wrap_async("get", |mut store: Store<'_>, (key,): (String,)| {
+        Box::new(async move { Ok((state::Host::get(store.data_mut(), key).await?,)) })
+    })?;
+    state.func_wrap_async(
+        "set",
+        |mut store: Store<'_>, (key, value): (String, Vec<u8>)| {
+            Box::new(async move { Ok((store.data_mut().set(key, value).await?,)) })
+        },
+    )?;
+    state.func_wrap_async("delete", |mut store: Store<'_>, (key,): (String,)| {
+        Box::new(async move { Ok((store.data_mut().delete(key).await?,)) })
+    })?;
+    state.func_wrap_async("keys", |mut store: Store<'_>, (prefix,): (String,)| {
+        Box::new(async move { Ok((store.data_mut().keys(prefix).await?,)) })
+    })?;
+    let mut notify = linker.instance(&name("notify"))?;
+    notify.func_wrap_async(
+        "send",
+        |mut store: Store<'_>, (level, title, text): (notify::Level, String, String)| {
+            Box::new(async move { Ok((store.data_mut().send(level, title, text).await?,)) })
         },
     )?;
     Ok(())

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 use crate::kind::Kind;
+use crate::programs;
 use crate::world::SERVED;
 
 /// The custom section's name. A language's linker puts it into the core module within
@@ -93,6 +94,7 @@ impl Manifest {
                 ));
             }
         }
+        programs::read(&manifest.capabilities.process).map_err(|why| format!("`process` {why}"))?;
         if manifest.kinds.is_empty() {
             return Err("`kinds` is empty".into());
         }
@@ -145,6 +147,8 @@ impl Manifest {
         match import.rsplit('/').next() {
             Some("changes") => self.capabilities.changes,
             Some("process") => !self.capabilities.process.is_empty(),
+            Some("state") => self.capabilities.state,
+            Some("notify") => self.capabilities.notify,
             _ => true,
         }
     }
@@ -224,17 +228,19 @@ impl Grants {
         read.retain(|dir| !write.iter().any(|other| within(dir, other)));
         Grants {
             changes: self.changes && asked.changes,
-            process: words(&self.process, &asked.process),
+            process: programs::met(&self.process, &asked.process),
             read,
             write,
             env: words(&self.env, &asked.env),
             clock: self.clock && asked.clock,
             random: self.random && asked.random,
+            state: self.state && asked.state,
+            notify: self.notify && asked.notify,
         }
     }
 }
 
-/// Directories that both sides hold: of two that lie in each other, the inner one.
+/// Directories and files that both sides hold: of two that lie in each other, the inner one.
 fn dirs(ours: &[&Vec<String>], theirs: &[&Vec<String>]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for a in ours.iter().copied().flatten() {
@@ -402,6 +408,8 @@ mod tests {
             changes: true,
             clock: true,
             random: false,
+            state: true,
+            notify: true,
         };
         let asked = Grants {
             process: list(&["*"]),
@@ -411,6 +419,8 @@ mod tests {
             changes: false,
             clock: true,
             random: true,
+            state: true,
+            notify: false,
         };
         let met = allow.met(&asked);
         assert_eq!(met.process, ["cargo", "git"]);
@@ -420,6 +430,7 @@ mod tests {
             (met.env.len(), met.changes, met.clock, met.random),
             (0, false, true, false)
         );
+        assert_eq!((met.state, met.notify), (true, false));
         assert_eq!(allow.met(&Grants::default()), Grants::default());
         assert_eq!(Grants::default().met(&asked), Grants::default());
         let any = Grants {

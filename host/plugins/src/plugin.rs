@@ -12,9 +12,10 @@ use crate::component::Component;
 use crate::convert;
 use crate::driver::{Launch, Session};
 use crate::error::{PluginError, Who};
-use crate::grants::{self, GrantedDir, Grants, Limits};
+use crate::grants::{self, GrantedPlace, Grants, Limits};
 use crate::kind::Kind;
 use crate::preopen::GUEST_ROOT;
+use crate::programs::Programs;
 use crate::services::CallContext;
 use crate::world::{self, CONTRACT_VERSION, Listed, f};
 
@@ -38,7 +39,8 @@ pub(crate) struct Bound {
     pub(crate) component: Arc<Component>,
     pub(crate) grants: Grants,
     pub(crate) limits: Limits,
-    pub(crate) dirs: Vec<GrantedDir>,
+    pub(crate) places: Vec<GrantedPlace>,
+    pub(crate) programs: Programs,
     pub(crate) needs_wasi: bool,
     kind: Kind,
 }
@@ -89,7 +91,8 @@ impl Plugin {
                 found: Listed(component.exports()).to_string(),
             });
         }
-        let dirs = grants::check(&who, kind, &grants)?;
+        let places = grants::check(&who, kind, &grants)?;
+        let programs = Programs::new(&who, &grants, component.manifest())?;
         world::check_grants(&who, kind, component.imports(), &grants)
             .map_err(|error| whose_fault(&component, error))?;
         let needs_wasi = world::needs_wasi(component.imports());
@@ -98,7 +101,8 @@ impl Plugin {
             component,
             grants,
             limits,
-            dirs,
+            places,
+            programs,
             needs_wasi,
             kind,
         })))
@@ -227,7 +231,7 @@ impl Plugin {
 
     /// A plugin with directories knows the project by its guest path.
     fn iteration(&self, it: &Iteration) -> types::Iteration {
-        convert::iteration(it, (!self.0.dirs.is_empty()).then_some(GUEST_ROOT))
+        convert::iteration(it, (!self.0.places.is_empty()).then_some(GUEST_ROOT))
     }
 
     pub(crate) fn accept<T>(&self, answer: Answer<T>) -> Result<T, PluginError> {

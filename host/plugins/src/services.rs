@@ -79,6 +79,52 @@ pub enum ProcessError {
     Failed(String),
 }
 
+/// What a plugin asks of the values it keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateAsk {
+    /// The value under a key.
+    Get(String),
+    /// To put a value under a key.
+    Set(String, Vec<u8>),
+    /// To remove a key.
+    Delete(String),
+    /// The keys that begin so.
+    Keys(String),
+}
+
+/// What it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateTold {
+    /// To `Get`.
+    Value(Option<Vec<u8>>),
+    /// To `Set` and `Delete`.
+    Done,
+    /// To `Keys`, sorted.
+    Keys(Vec<String>),
+}
+
+/// Why a value could not be read or kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateError {
+    /// A key or value that can't be.
+    Invalid(String),
+    /// There is no room for it.
+    Full(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// What a plugin tells people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// `Info`, `Warn` or `Error`.
+    pub level: Level,
+    /// One line.
+    pub title: String,
+    /// More of it; may be empty.
+    pub text: String,
+}
+
 /// What the loop does for a plugin while a call runs. The time spent in here is
 /// not the plugin's. Grants are checked before any of it is called.
 #[async_trait]
@@ -116,4 +162,16 @@ pub trait Services: Send + Sync {
 
     /// Runs a program and waits for its end. Dropping the future ends it.
     async fn run(&self, command: Command) -> Result<Output, ProcessError>;
+
+    /// The values which this plugin keeps.
+    async fn state(&self, plugin: &str, ask: StateAsk) -> Result<StateTold, StateError> {
+        let _ = (plugin, ask);
+        Err(StateError::Failed("nothing is kept here".into()))
+    }
+
+    /// Tells people something; what could not be told, and why.
+    async fn notify(&self, plugin: &str, what: Notification) -> Result<(), String> {
+        let _ = (plugin, what);
+        Ok(())
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::ralph::plugin::{call, changes, config, events, log, process, types};
@@ -11,6 +12,7 @@ use crate::log::Log;
 use crate::meter::Meter;
 use crate::plugin::Bound;
 use crate::services::{Level, Services};
+use crate::single::Singles;
 use crate::wasi;
 use crate::weight::Weight;
 
@@ -28,6 +30,9 @@ pub(crate) struct State {
     pub(crate) virtual_ns: Option<u64>,
     pub(crate) table: ResourceTable,
     wasi: Option<WasiCtx>,
+    singles: Singles,
+    /// How often it has told people something.
+    pub(crate) told: u32,
 }
 
 /// The guest called something it has no right to. Its imports were checked before,
@@ -48,7 +53,7 @@ impl State {
         config: String,
         meter: Arc<Meter>,
         log: Log,
-        wasi: Option<WasiCtx>,
+        (wasi, singles): (Option<WasiCtx>, Singles),
     ) -> State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
@@ -62,7 +67,16 @@ impl State {
             log,
             table,
             wasi,
+            singles,
+            told: 0,
         }
+    }
+
+    /// What it has of files.
+    pub(crate) fn file_view(&mut self) -> (WasiFilesystemCtxView<'_>, &mut Singles) {
+        let ctx = self.wasi.get_or_insert_with(wasi::empty).filesystem();
+        let table = &mut self.table;
+        (WasiFilesystemCtxView { ctx, table }, &mut self.singles)
     }
 }
 
@@ -130,18 +144,16 @@ impl process::Host for State {
         command: process::Command,
     ) -> wasmtime::Result<Result<process::Output, process::ProcessError>> {
         let plugin = &self.plugin;
-        if plugin.grants.process.is_empty() {
+        if plugin.programs.is_none() {
             return Err(NotGranted("process.run").into());
         }
-        if !plugin.grants.allows_program(&command.program) {
-            return Ok(Err(process::ProcessError::Denied(format!(
-                "{} may not run {:?}: add it to `process` in {}",
-                plugin.who,
-                command.program,
-                plugin.who.table("allow"),
-            ))));
+        let command = command.into();
+        if let Some(refusal) = plugin.programs.refusal(&command) {
+            let said = format!("{} may not {refusal}", plugin.who);
+            self.services.log(&plugin.who.name, Level::Warn, &said);
+            return Ok(Err(process::ProcessError::Denied(said)));
         }
-        let result = self.meter.outside(self.services.run(command.into())).await;
+        let result = self.meter.outside(self.services.run(command)).await;
         Ok(result.map(Into::into).map_err(Into::into))
     }
 }

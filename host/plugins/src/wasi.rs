@@ -8,10 +8,11 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
 use crate::clock::StandingClock;
 use crate::error::{PluginError, Who};
-use crate::grants::{GrantedDir, Grants};
+use crate::grants::{GrantedPlace, Grants};
 use crate::log::Log;
 use crate::preopen::preopen;
 use crate::services::{CallContext, Level};
+use crate::single::Singles;
 
 /// Bytes one call for randomness may ask for.
 const MAX_RANDOM: u64 = 1 << 20;
@@ -25,10 +26,10 @@ pub(crate) fn empty() -> WasiCtx {
 pub(crate) fn context(
     who: &Who,
     grants: &Grants,
-    dirs: &[GrantedDir],
+    places: &[GrantedPlace],
     ctx: &CallContext,
     log: &Log,
-) -> Result<WasiCtx, PluginError> {
+) -> Result<(WasiCtx, Singles), PluginError> {
     let mut builder = WasiCtxBuilder::new();
     builder.stdout(log.stream(Level::Info));
     builder.stderr(log.stream(Level::Warn));
@@ -51,7 +52,8 @@ pub(crate) fn context(
         builder.insecure_random(seed("insecure"));
         builder.insecure_random_seed(u128::from_le_bytes(seed("seed").bytes()));
     }
-    for dir in dirs {
+    let mut singles = Singles::default();
+    if !places.is_empty() {
         let io = |path: String, reason| PluginError::Io {
             who: who.clone(),
             path,
@@ -63,10 +65,10 @@ pub(crate) fn context(
                 "the call does not say where it is".into(),
             ));
         };
-        preopen(&mut builder, root, dir)
+        singles = preopen(&mut builder, root, places)
             .map_err(|(path, reason)| io(path.display().to_string(), reason))?;
     }
-    Ok(builder.build())
+    Ok((builder.build(), singles))
 }
 
 /// A fixed sequence of bytes: SHA-256 over a key and a counter. Written out here

@@ -7,16 +7,19 @@ use crate::grants::Grants;
 use crate::kind::Kind;
 
 /// Version of `ralph:plugin` in `wit/`.
-pub const CONTRACT_VERSION: &str = "0.2.0";
+pub const CONTRACT_VERSION: &str = "0.2.1";
 
-/// The versions this host serves, the newest first: this one and the one before.
+/// The versions this host serves, the newest first: this one and the one before. Of those
+/// that differ in their last number only the newest is named; it serves them all.
 pub const SERVED: [&str; 2] = [CONTRACT_VERSION, "0.1.0"];
 
 /// Interfaces that came after the oldest served version, with the version that brought them.
-const SINCE: [(&str, &str); 3] = [
+const SINCE: [(&str, &str); 5] = [
     ("tool", "0.2.0"),
     ("notifier", "0.2.0"),
     ("tracker", "0.2.0"),
+    ("state", "0.2.1"),
+    ("notify", "0.2.1"),
 ];
 
 /// An interface that plugins export, and a function of it.
@@ -254,7 +257,7 @@ pub(crate) fn check_imports(who: &Who, imports: &[String]) -> Result<(), PluginE
                 version => return Err(other_version(who, name.interface, version)),
             }
             let linked = [
-                "types", "log", "config", "changes", "process", "events", "call",
+                "types", "log", "config", "changes", "process", "events", "call", "state", "notify",
             ];
             // Interfaces which plugins export may be imported for their types alone;
             // whether it is only that, the linker finds out.
@@ -295,6 +298,8 @@ pub(crate) fn check_grants(
             "process" => (kind.acts(), "gate, tool, notifier or tracker"),
             "events" => (kind == Kind::Agent, "agent"),
             "call" => (kind == Kind::AgentDriver, "agent-driver"),
+            "state" => (kind.keeps(), "gate, agent, tool, notifier or tracker"),
+            "notify" => (kind.notifies(), "gate, tool or tracker"),
             _ => continue,
         };
         let import = format!("{PACKAGE}/{}", name.interface);
@@ -309,6 +314,8 @@ pub(crate) fn check_grants(
         let missing = match name.interface {
             "changes" if !grants.changes => "changes = true",
             "process" if grants.process.is_empty() => "process = [\"PROGRAM\"]",
+            "state" if !grants.state => "state = true",
+            "notify" if !grants.notify => "notify = true",
             _ => continue,
         };
         return Err(PluginError::MissingGrant {
@@ -365,15 +372,15 @@ mod tests {
     #[test]
     fn another_contract_version_is_told_to_both_sides() {
         for (name, says) in [
-            ("gate@0.3.0", ["use a newer ralph", "wit/released/0.2.0"]),
-            ("gate@1.0.0", ["use a newer ralph", "wit/released/0.2.0"]),
+            ("gate@0.3.0", ["use a newer ralph", "wit/released/0.2.1"]),
+            ("gate@1.0.0", ["use a newer ralph", "wit/released/0.2.1"]),
             (
                 "gate@0.0.9",
-                ["the ralph that it was made for", "wit/released/0.2.0"],
+                ["the ralph that it was made for", "wit/released/0.2.1"],
             ),
-            ("gate", ["without a version", "wit/released/0.2.0"]),
+            ("gate", ["without a version", "wit/released/0.2.1"]),
             // It came later than the version that is named.
-            ("tool@0.1.0", ["which has `tool`", "wit/released/0.2.0"]),
+            ("tool@0.1.0", ["which has `tool`", "wit/released/0.2.1"]),
         ] {
             let name = format!("ralph:plugin/{name}");
             let text = kinds(&who(), &imports(&[&name])).unwrap_err().to_string();
@@ -381,7 +388,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert_eq!(text, text2);
-            for words in ["this ralph serves 0.2.0 and 0.1.0", says[0], says[1]] {
+            for words in ["this ralph serves 0.2.1 and 0.1.0", says[0], says[1]] {
                 assert!(text.contains(words), "{words}: {text}");
             }
         }

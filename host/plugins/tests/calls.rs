@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use common::{FINE, Loop, bind, context, context_of, gate, host, iteration, runs_make, shows_diff};
 use ralph_engine::types::Status;
-use ralph_plugins::{Grants, HostOptions, Limits, PluginError};
+use ralph_plugins::{Grants, HostOptions, Level, Limits, PluginError};
 
 fn may_run(program: &str) -> Grants {
     Grants {
@@ -26,6 +26,9 @@ async fn a_granted_program_runs_and_another_is_denied_with_the_key() {
         ("*", true),
         ("cmake", false),
         ("./make", false),
+        ("make **", true),
+        ("make all", false),
+        ("make *", false),
     ] {
         let gate = bind(&host, &runs_make(), may_run(program), Limits::default())
             .await
@@ -41,9 +44,14 @@ async fn a_granted_program_runs_and_another_is_denied_with_the_key() {
         } else {
             assert_eq!(verdict.status, Status::Fail);
             let text = verdict.summary;
-            assert!(text.contains("may not run \"make\""), "{text}");
+            assert!(text.contains("may not run `make`"), "{text}");
             assert!(text.contains("`process` in [plugins.g.allow]"), "{text}");
             assert!(services.ran.lock().unwrap().is_empty());
+            let lines = services.lines.lock().unwrap();
+            assert!(
+                matches!(&lines[..], [(Level::Warn, said)] if *said == text),
+                "{lines:?}"
+            );
         }
     }
 }

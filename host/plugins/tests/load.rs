@@ -96,7 +96,7 @@ async fn a_component_that_is_no_plugin_is_refused_with_its_exports() {
     assert!(matches!(error, PluginError::WrongWorld { .. }), "{error}");
     let text = error.to_string();
     assert!(
-        text.contains("ralph:plugin/gate@0.2.0") && text.contains("my:own/thing@1.0.0"),
+        text.contains("ralph:plugin/gate@0.2.1") && text.contains("my:own/thing@1.0.0"),
         "{text}"
     );
 }
@@ -144,9 +144,9 @@ async fn a_contract_of_another_version_is_told_to_both_sides() {
         let text = error.to_string();
         for words in [
             version,
-            "this ralph serves 0.2.0 and 0.1.0",
+            "this ralph serves 0.2.1 and 0.1.0",
             says,
-            "build it against wit/released/0.2.0",
+            "build it against wit/released/0.2.1",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
@@ -269,7 +269,7 @@ async fn a_gate_is_no_judge() {
     let text = error.to_string();
     assert!(matches!(error, PluginError::WrongWorld { .. }), "{text}");
     assert!(
-        text.contains("ralph:plugin/judge@0.2.0") && text.contains("ralph:plugin/gate@0.1.0"),
+        text.contains("ralph:plugin/judge@0.2.1") && text.contains("ralph:plugin/gate@0.1.0"),
         "{text}"
     );
 }

@@ -9,6 +9,7 @@ use ralph_plugins::{CallContext, Host, HostOptions, Kind, Plugin};
 use crate::bus::Bus;
 use crate::control::Control;
 use crate::error::Error;
+use crate::notify::Outlet;
 use crate::project::Project;
 use crate::registry::{Bound, Registry};
 use crate::services::{CallServices, GateAccess};
@@ -68,6 +69,7 @@ impl Acting {
                 timeout: patience,
                 env: Vec::new(),
                 hold: Arc::new(hold),
+                outlet: Outlet::of(project),
             }),
             ..CallServices::plain(name, &Bus::default(), &stopping)
         };

@@ -90,6 +90,7 @@ pub(crate) async fn call(mut call: AgentCall<'_>) -> Result<AgentDone, Error> {
         role: Some(call.it.role),
         log,
         prompt: call.prompt.to_owned(),
+        keeps: Some(call.ws.clone()),
         ..CallServices::plain(call.agent.bound.plugin.name(), call.bus, call.stopping)
     });
     let root = call.ws.root().to_path_buf();

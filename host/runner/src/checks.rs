@@ -17,6 +17,7 @@ use crate::ask::{self, Answer, Question};
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::error::Error;
+use crate::notify::Outlet;
 use crate::redact;
 use crate::registry::{BoundGate, GATE_SLACK};
 use crate::replay::tape::{self, Asked, ChangesTape, GateTape, Given};
@@ -80,6 +81,7 @@ impl Loop {
             timeout: g.gate.timeout.get(),
             env: g.gate.env.clone(),
             hold: g.hold.clone(),
+            outlet: Outlet::of(&self.s.project),
         });
         let services = CallServices {
             gate: access,
@@ -107,10 +109,14 @@ impl Loop {
             .read
             .iter()
             .chain(&allow.write)
-            .map(|dir| format!("the directory {dir}"))
+            .map(|path| format!("what is at {path}"))
             .collect();
         sees.extend(allow.env.iter().map(|name| format!("the variable {name}")));
-        for (granted, what) in [(allow.clock, "the clock"), (allow.random, "randomness")] {
+        for (granted, what) in [
+            (allow.clock, "the clock"),
+            (allow.random, "randomness"),
+            (allow.state, "what it keeps"),
+        ] {
             sees.extend(granted.then(|| what.to_owned()));
         }
         sees
@@ -242,6 +248,7 @@ pub(crate) async fn again(
             timeout: gate.gate.timeout.get(),
             env: gate.gate.env.clone(),
             hold: gate.hold.clone(),
+            outlet: Outlet::of(&setup.project),
         };
         at_work.spawn(check(GateCall {
             name: name.clone(),

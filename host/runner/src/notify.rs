@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use ralph_config::types::Notify;
-use ralph_plugins::{Kind, Notice};
+use ralph_plugins::{Kind, Level, Notice};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -43,6 +43,39 @@ pub async fn send(project: &Project, message: &Message) -> Vec<String> {
         }
     }
     failed
+}
+
+/// Where plugins' own notifications go: all that is configured but notifier components.
+#[derive(Debug, Clone)]
+pub struct Outlet {
+    config: Notify,
+    project: String,
+}
+
+/// What `[notify] on` calls a plugin's own notification.
+const BY_PLUGIN: &str = "plugin";
+
+impl Outlet {
+    /// That of a project.
+    pub fn of(project: &Project) -> Outlet {
+        let name = project.ws.root().file_name().unwrap_or_default();
+        Outlet {
+            config: project.config.notify.clone(),
+            project: name.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// What could not be delivered, for people.
+    pub(crate) async fn tell(&self, plugin: &str, level: Level, text: String) -> Vec<String> {
+        let level = format!("{level:?}").to_lowercase();
+        let message = Message {
+            event: BY_PLUGIN.to_owned(),
+            project: self.project.clone(),
+            text,
+            details: json!({ "plugin": plugin, "level": level }),
+        };
+        outside(&self.config, &message).await
+    }
 }
 
 fn wanted(config: &Notify, message: &Message) -> bool {

@@ -8,6 +8,7 @@ use ralph_config::Config;
 use ralph_config::types::{self, Agent, Gate, Home, Plugin as PluginConfig, Table};
 use ralph_config::units::Span;
 use ralph_engine::gates::When;
+use ralph_engine::programs::ProgramPattern;
 use ralph_engine::types::{Role, Severity};
 use ralph_plugins::{Component, Grants, Host, Kind, Limits, Manifest, Plugin, builtin};
 use ralph_workspace::Workspace;
@@ -219,7 +220,18 @@ impl Registry {
                 .get("run")
                 .and_then(|r| r.get(0))
                 .and_then(Value::as_str);
-            grants.process = program.map(str::to_owned).into_iter().collect();
+            // Its variables are the project's, and may be any.
+            let tables = [
+                Some(&gate.config),
+                self.config.plugins.get(name).map(|table| &table.config),
+            ];
+            let env = tables
+                .into_iter()
+                .flatten()
+                .filter_map(|t| t.get("env")?.as_object());
+            let env: Vec<&str> = env.flat_map(|t| t.keys().map(String::as_str)).collect();
+            let pattern = program.map(|p| ProgramPattern::of_program(p, env).to_string());
+            grants.process = pattern.into_iter().collect();
             config.insert(
                 "timeout_ms".into(),
                 json!(gate.timeout.get().as_millis() as u64),
@@ -388,6 +400,8 @@ pub fn allowed(table: &PluginConfig) -> Grants {
         env: allow.env.clone(),
         clock: allow.clock,
         random: allow.random,
+        state: allow.state,
+        notify: allow.notify,
     }
 }
 

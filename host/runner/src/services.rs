@@ -8,14 +8,18 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use ralph_engine::event::Event;
 use ralph_engine::types::{AgentEvent, DiffText, FileChange, Role, Usage};
-use ralph_plugins::{CallContext, Command, Level, Output, ProcessError, Services};
+use ralph_plugins::{
+    CallContext, Command, Level, Notification, Output, ProcessError, Services, StateAsk,
+    StateError, StateTold,
+};
 use ralph_process::{Spawn, SpawnError, Stdin};
-use ralph_workspace::{Git, Snapshot, Workspace};
+use ralph_workspace::{Git, Snapshot, ValueError, Values, Workspace};
 
 use crate::bus::Bus;
 use crate::control::Stopping;
 use crate::holding::{self, Hold};
 use crate::leftover;
+use crate::notify::Outlet;
 use crate::rawlog::RawLog;
 use crate::redact;
 use crate::replay::tape::{Asked, Ran};
@@ -57,6 +61,8 @@ pub struct CallServices {
     pub prompt: String,
     /// For gates, tools, notifiers and trackers.
     pub gate: Option<GateAccess>,
+    /// For agents: where the values are that they keep.
+    pub keeps: Option<Workspace>,
     /// What a gate asked of the host, and was told.
     pub asked: Mutex<Asked>,
     /// What held the program that a gate had run last, for records.
@@ -76,6 +82,8 @@ pub struct GateAccess {
     pub env: Vec<String>,
     /// For programs.
     pub hold: Arc<Hold>,
+    /// For what it tells people.
+    pub outlet: Outlet,
 }
 
 impl CallServices {
@@ -90,6 +98,7 @@ impl CallServices {
             log: None,
             prompt: String::new(),
             gate: None,
+            keeps: None,
             asked: Mutex::default(),
             held: Mutex::default(),
         }
@@ -262,5 +271,56 @@ impl Services for CallServices {
         };
         self.note(|asked| asked.runs.push(Ran::of(&asking, &answer)));
         answer
+    }
+
+    async fn state(&self, plugin: &str, ask: StateAsk) -> Result<StateTold, StateError> {
+        let ws = self
+            .gate
+            .as_ref()
+            .map(|gate| &gate.ws)
+            .or(self.keeps.as_ref());
+        let Some(ws) = ws.cloned() else {
+            return Err(StateError::Failed(
+                "a plugin of this kind keeps nothing".into(),
+            ));
+        };
+        let plugin = plugin.to_owned();
+        let kept = move || {
+            let values = Values::of(&ws, &plugin)?;
+            Ok(match ask {
+                StateAsk::Get(key) => StateTold::Value(values.get(&key)?),
+                StateAsk::Keys(prefix) => StateTold::Keys(values.keys(&prefix)?),
+                StateAsk::Set(key, value) => {
+                    values.set(&key, &value)?;
+                    StateTold::Done
+                }
+                StateAsk::Delete(key) => {
+                    values.delete(&key)?;
+                    StateTold::Done
+                }
+            })
+        };
+        let kept = tokio::task::spawn_blocking(kept).await;
+        let kept = kept.map_err(|e| StateError::Failed(e.to_string()))?;
+        kept.map_err(|error| match error {
+            ValueError::Invalid(why) => StateError::Invalid(why),
+            ValueError::Full(why) => StateError::Full(why),
+            ValueError::Failed(why) => StateError::Failed(why),
+        })
+    }
+
+    async fn notify(&self, plugin: &str, what: Notification) -> Result<(), String> {
+        let Some(gate) = &self.gate else {
+            return Err("a plugin of this kind tells nobody anything".into());
+        };
+        let Notification { level, title, text } = what;
+        let rest = if text.is_empty() { "" } else { "\n" };
+        let said = redact::text(format!("{plugin}: {title}{rest}{text}"));
+        self.log(plugin, level, &said);
+        self.bus.notice(&said);
+        match gate.outlet.tell(plugin, level, said).await {
+            failed if failed.is_empty() => Ok(()),
+            failed => Err(failed.join("; ")),
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! - [`root`]: where a project begins
 //! - [`lock`]: one ralph per project
 //! - [`git`]: snapshots, changes, diffs and commits that leave the user's work alone
+//! - [`values`]: what plugins keep from one call to the next
 //! - [`hash`]: SHA-256 in hexadecimal
 //! - [`error`]: what can go wrong, said in full
 
@@ -18,6 +19,7 @@ pub mod hash;
 pub mod lock;
 pub mod path;
 pub mod root;
+pub mod values;
 
 pub use error::GuardError;
 pub use git::{Advanced, Changes, Commit, Git, GitError, Look, Restacked, Snapshot, repository};
@@ -27,3 +29,4 @@ pub use lock::{Free, LockError, ProjectLock};
 pub use path::{is_own_record, is_temporary};
 pub use ralph_engine::types::{ChangeKind, DiffText, FileChange};
 pub use root::{RootError, find_root};
+pub use values::{ValueError, Values};

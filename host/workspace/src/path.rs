@@ -60,6 +60,7 @@ pub(crate) const RECORD_DIRS: &[&str] = &[
     "attempts",
     "context",
     "tmp",
+    "plugin-state",
     "worktrees",
 ];
 

@@ -14,13 +14,15 @@ pub mod imports {
         inline: "
             package ralph:sdk;
             world imports {
-                import ralph:plugin/types@0.2.0;
-                import ralph:plugin/log@0.2.0;
-                import ralph:plugin/config@0.2.0;
-                import ralph:plugin/changes@0.2.0;
-                import ralph:plugin/process@0.2.0;
-                import ralph:plugin/events@0.2.0;
-                import ralph:plugin/call@0.2.0;
+                import ralph:plugin/types@0.2.1;
+                import ralph:plugin/log@0.2.1;
+                import ralph:plugin/config@0.2.1;
+                import ralph:plugin/changes@0.2.1;
+                import ralph:plugin/process@0.2.1;
+                import ralph:plugin/events@0.2.1;
+                import ralph:plugin/call@0.2.1;
+                import ralph:plugin/state@0.2.1;
+                import ralph:plugin/notify@0.2.1;
             }
         ",
         world: "ralph:sdk/imports",
@@ -36,11 +38,13 @@ pub mod gate {
         path: "../../wit",
         world: "gate-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/changes@0.2.0": crate::bindings::imports::ralph::plugin::changes,
-            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/changes@0.2.1": crate::bindings::imports::ralph::plugin::changes,
+            "ralph:plugin/process@0.2.1": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/state@0.2.1": crate::bindings::imports::ralph::plugin::state,
+            "ralph:plugin/notify@0.2.1": crate::bindings::imports::ralph::plugin::notify,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -56,10 +60,10 @@ pub mod agent_driver {
         path: "../../wit",
         world: "agent-driver-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/call@0.2.0": crate::bindings::imports::ralph::plugin::call,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/call@0.2.1": crate::bindings::imports::ralph::plugin::call,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -76,16 +80,16 @@ pub mod agent_check {
         inline: "
             package ralph:sdk-check;
             world check {
-                import ralph:plugin/log@0.2.0;
-                import ralph:plugin/config@0.2.0;
-                export ralph:plugin/agent-check@0.2.0;
+                import ralph:plugin/log@0.2.1;
+                import ralph:plugin/config@0.2.1;
+                export ralph:plugin/agent-check@0.2.1;
             }
         ",
         world: "ralph:sdk-check/check",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -101,10 +105,11 @@ pub mod agent {
         path: "../../wit",
         world: "agent-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/events@0.2.0": crate::bindings::imports::ralph::plugin::events,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/events@0.2.1": crate::bindings::imports::ralph::plugin::events,
+            "ralph:plugin/state@0.2.1": crate::bindings::imports::ralph::plugin::state,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -120,9 +125,9 @@ pub mod judge {
         path: "../../wit",
         world: "judge-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -138,9 +143,9 @@ pub mod canonicaliser {
         path: "../../wit",
         world: "canonicaliser-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -156,10 +161,12 @@ pub mod tool {
         path: "../../wit",
         world: "tool-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.1": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/state@0.2.1": crate::bindings::imports::ralph::plugin::state,
+            "ralph:plugin/notify@0.2.1": crate::bindings::imports::ralph::plugin::notify,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -175,10 +182,11 @@ pub mod notifier {
         path: "../../wit",
         world: "notifier-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.1": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/state@0.2.1": crate::bindings::imports::ralph::plugin::state,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,
@@ -194,10 +202,12 @@ pub mod tracker {
         path: "../../wit",
         world: "tracker-plugin",
         with: {
-            "ralph:plugin/types@0.2.0": crate::bindings::imports::ralph::plugin::types,
-            "ralph:plugin/log@0.2.0": crate::bindings::imports::ralph::plugin::log,
-            "ralph:plugin/config@0.2.0": crate::bindings::imports::ralph::plugin::config,
-            "ralph:plugin/process@0.2.0": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/types@0.2.1": crate::bindings::imports::ralph::plugin::types,
+            "ralph:plugin/log@0.2.1": crate::bindings::imports::ralph::plugin::log,
+            "ralph:plugin/config@0.2.1": crate::bindings::imports::ralph::plugin::config,
+            "ralph:plugin/process@0.2.1": crate::bindings::imports::ralph::plugin::process,
+            "ralph:plugin/state@0.2.1": crate::bindings::imports::ralph::plugin::state,
+            "ralph:plugin/notify@0.2.1": crate::bindings::imports::ralph::plugin::notify,
         },
         additional_derives: [PartialEq],
         generate_unused_types: true,

@@ -82,7 +82,9 @@ pub mod json_lines;
 pub mod limits;
 pub mod lines;
 pub mod log;
+pub mod notify;
 pub mod process;
+pub mod state;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 pub mod text;

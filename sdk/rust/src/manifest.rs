@@ -31,7 +31,7 @@ macro_rules! manifest {
                 "\",\"license\":\"",
                 env!("CARGO_PKG_LICENSE"),
                 // The version of wit/ that this crate has.
-                "\",\"contract\":\"^0.2.0\",\"kinds\":",
+                "\",\"contract\":\"^0.2.1\",\"kinds\":",
                 stringify!($kinds),
                 ",\"capabilities\":",
                 stringify!($capabilities),

@@ -1,5 +1,5 @@
 //! Native programs, run by the host in the project's root. Needs
-//! `allow.process = ["name", …]` in `ralph.toml`.
+//! `allow.process = ["name", …]` in `ralph.toml`, or `["name argument *", …]` for some calls of it.
 //!
 //! ```no_run
 //! # fn f() -> Result<(), ralph_plugin::Error> {

@@ -12,9 +12,12 @@
 
 use crate::changes::DiffText;
 use crate::log::Level;
+use crate::notify;
 use crate::process::{Command, Output, ProcessError};
+use crate::state::StateError;
 use crate::{ChangeKind, Ending, Event, Exit, FileChange, Iteration, Outcome, Role, Session, Task};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 type Process = Rc<RefCell<dyn FnMut(&Command) -> Result<Output, ProcessError>>>;
@@ -40,6 +43,10 @@ pub struct Record {
     pub events: Vec<Event>,
     /// The programs it wanted to run.
     pub commands: Vec<Command>,
+    /// The values that it keeps, those that it was given included.
+    pub state: BTreeMap<String, Vec<u8>>,
+    /// What it told people: level, title and text.
+    pub notifications: Vec<(notify::Level, String, String)>,
 }
 
 thread_local! {
@@ -97,6 +104,12 @@ impl Host {
         self
     }
 
+    /// A value that it has kept from an earlier call.
+    pub fn kept(mut self, key: &str, value: impl Into<Vec<u8>>) -> Self {
+        self.record.state.insert(key.into(), value.into());
+        self
+    }
+
     /// The diff. Cut where the plugin asks for less (the real host cuts between files).
     pub fn diff(mut self, text: impl Into<String>) -> Self {
         self.diff.text = text.into();
@@ -136,6 +149,27 @@ impl Host {
             omitted_bytes: self.diff.omitted_bytes + (self.diff.text.len() - kept) as u64,
         }
     }
+}
+
+pub(crate) fn get(key: &str) -> Result<Option<Vec<u8>>, StateError> {
+    Ok(with(|h| h.record.state.get(key).cloned()))
+}
+
+pub(crate) fn set(key: &str, value: &[u8]) -> Result<(), StateError> {
+    with(|h| h.record.state.insert(key.into(), value.into()));
+    Ok(())
+}
+
+pub(crate) fn delete(key: &str) -> Result<(), StateError> {
+    with(|h| h.record.state.remove(key));
+    Ok(())
+}
+
+pub(crate) fn keys(prefix: &str) -> Result<Vec<String>, StateError> {
+    let begins = |key: &&String| key.starts_with(prefix);
+    Ok(with(|h| {
+        h.record.state.keys().filter(begins).cloned().collect()
+    }))
 }
 
 pub(crate) fn stop_asked() -> bool {

@@ -58,7 +58,7 @@ fn new_makes_a_project_once_and_refuses_what_is_none() {
         );
     }
     assert!(files.contains(&json!("plugin.toml")) && files.contains(&json!("wit/world.wit")));
-    assert!(p.read("tidy/plugin.toml").contains("contract = \"^0.2.0\""));
+    assert!(p.read("tidy/plugin.toml").contains("contract = \"^0.2.1\""));
     // As other folders are, not as temporary ones.
     let mode = fs::metadata(p.root().join("tidy")).unwrap().permissions();
     assert_ne!(mode.mode() & 0o055, 0, "{mode:?}");
@@ -163,7 +163,7 @@ fn build_puts_the_manifest_in_and_keeps_the_old_component_when_it_fails() {
     p.run(&["plugin", "build", "mine"]).expect(0);
     assert!(
         p.read("mine/wit/world.wit")
-            .contains("import ralph:plugin/changes@0.2.0")
+            .contains("import ralph:plugin/changes@0.2.1")
     );
 }
 

@@ -43,6 +43,7 @@ mod modes;
 mod output;
 mod parallel;
 mod parallel_audit;
+mod plugin_grants;
 mod plugin_kinds;
 mod plugin_lock;
 mod plugin_registry;

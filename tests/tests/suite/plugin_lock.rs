@@ -240,7 +240,7 @@ fn what_a_manifest_does_not_ask_for_is_not_granted() {
         "asker 1.2.3, MIT",
         "asks to",
         "have ralph run cargo\n",
-        "read below src\n",
+        "read src\n",
     ] {
         assert!(shown.stdout.contains(words), "{words}: {}", shown.stdout);
     }

@@ -251,8 +251,8 @@ fn powers(g: &Grants) -> Vec<String> {
         may.push("see what an iteration changed".into());
     }
     for (what, list) in [
-        ("read below", &g.read),
-        ("read and change below", &g.write),
+        ("read", &g.read),
+        ("read and change", &g.write),
         ("have ralph run", &g.process),
         ("see the environment variables", &g.env),
     ] {
@@ -263,6 +263,8 @@ fn powers(g: &Grants) -> Vec<String> {
     for (what, on) in [
         ("read the clock", g.clock),
         ("draw real randomness", g.random),
+        ("keep values of its own from one call to the next", g.state),
+        ("tell people something over what [notify] names", g.notify),
     ] {
         if on {
             may.push(what.into());

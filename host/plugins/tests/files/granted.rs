@@ -10,7 +10,7 @@ use ralph_plugins::{CallContext, Grants, Limits, PluginError};
 use crate::common::{bind, context, host, iteration};
 use crate::guest::{Opens, reads, writes};
 
-async fn open(
+pub async fn open(
     root: &Path,
     grants: Grants,
     path: &str,
@@ -82,11 +82,11 @@ async fn a_granted_directory_that_is_a_link_or_missing_is_an_error_with_its_path
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(".git")).unwrap();
     symlink(".git", dir.path().join("src")).unwrap();
-    fs::write(dir.path().join("file"), "").unwrap();
+    std::os::unix::net::UnixListener::bind(dir.path().join("pipe")).unwrap();
     for (name, reason) in [
         ("src", "symbolic link"),
-        ("file", "not a directory"),
-        ("none", "no such directory"),
+        ("pipe", "neither a directory nor a file"),
+        ("none", "no such directory or file"),
     ] {
         let error = open(dir.path(), reads(name), "config", false)
             .await

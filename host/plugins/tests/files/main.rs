@@ -8,3 +8,4 @@ mod granted;
 mod guest;
 mod links;
 mod nodes;
+mod single;
