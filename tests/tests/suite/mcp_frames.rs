@@ -211,14 +211,15 @@ fn a_line_that_is_too_long_or_too_deep_ends_the_connection_with_an_error() {
 fn no_more_calls_are_at_work_than_may_be_and_they_can_be_given_up() {
     let p = ready(Project::build().gate("g", "tell here x\nhang\n"));
     let mut mcp = Mcp::of(&p);
-    let checks: Vec<u64> = (0..16).map(|_| mcp.ask_tool("check", json!({}))).collect();
-    // They begin when they begin; what is asked behind them may be sooner.
-    let refused = loop {
-        let said = mcp.tool("status", json!({}));
-        if said["result"].is_null() {
-            break said;
-        }
-    };
+    // One by one: what is asked behind them may begin sooner, and take the place of one of them.
+    let checks: Vec<u64> = (0..16)
+        .map(|_| {
+            let check = mcp.ask_tool("check", json!({}));
+            p.hear("here");
+            check
+        })
+        .collect();
+    let refused = mcp.tool("status", json!({}));
     assert_eq!(code(&refused), -32000, "{refused}");
     assert_eq!(mcp.call("ping", json!({}))["result"], json!({}));
     for check in &checks {
