@@ -23,7 +23,8 @@ const LEVEL: u8 = 6;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../../wit");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root =
+        PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../..");
     match contract(&root.join("wit")) {
         Ok(digest) => println!("cargo::rustc-env=RALPH_CONTRACT={digest}"),
         Err(error) => return fail(&format!("cannot read wit/: {error}")),

@@ -123,7 +123,7 @@ fn refresh_world(project: &Project) -> Result<(), Error> {
         return Ok(());
     };
     let path = project.dir.join("wit/world.wit");
-    let text = project::world(manifest);
+    let text = project::world(manifest, &project::contract(&project.dir)?);
     let head = text.lines().next().unwrap_or_default();
     match project::read(&path)? {
         Some(old) if old == text || !old.starts_with(head) => Ok(()),

@@ -130,13 +130,27 @@ pub fn component(path: &Path) -> Result<PathBuf, Error> {
     )))
 }
 
+/// The contract that a project has in `wit/deps`: an older one than ours stays what its SDK speaks.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn contract(dir: &Path) -> Result<String, Error> {
+    let path = dir.join("wit/deps/ralph-plugin/config.wit");
+    let text = read(&path)?.unwrap_or_default();
+    let named = text.lines().find_map(|line| {
+        let rest = line.trim().strip_prefix("package ralph:plugin@")?;
+        rest.strip_suffix(';')
+    });
+    Ok(named.unwrap_or(pack::CONTRACT).to_owned())
+}
+
 /// The world for tool chains that read one: it has to import no more than what is asked for.
-pub(crate) fn world(manifest: &Manifest) -> String {
+pub(crate) fn world(manifest: &Manifest, contract: &str) -> String {
     let mut text = String::from(
         "// Written by `ralph plugin build` from plugin.toml.\npackage local:plugin;\n\nworld plugin {\n",
     );
     let mut line = |verb: &str, interface: &str| {
-        text += &format!("    {verb} ralph:plugin/{interface}@{};\n", pack::CONTRACT);
+        text += &format!("    {verb} ralph:plugin/{interface}@{contract};\n");
     };
     line("import", "log");
     line("import", "config");
@@ -245,13 +259,27 @@ mod tests {
             contract: "^0.2".into(),
             license: None,
         };
-        assert!(!world(&manifest).contains("changes"));
-        assert!(world(&manifest).contains("export ralph:plugin/gate@0.2.1;"));
+        assert!(!world(&manifest, "0.2.1").contains("changes"));
+        assert!(world(&manifest, "0.2.0").contains("export ralph:plugin/gate@0.2.0;"));
         manifest.capabilities.changes = true;
         manifest.capabilities.process = vec!["git".into()];
-        let text = world(&manifest);
+        let text = world(&manifest, "0.2.1");
         assert!(text.contains("import ralph:plugin/changes@0.2.1;"));
         assert!(text.contains("import ralph:plugin/process@0.2.1;"));
+    }
+
+    #[test]
+    fn a_project_made_by_an_older_ralph_keeps_its_contract() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(contract(dir.path()).unwrap(), pack::CONTRACT);
+        let deps = dir.path().join("wit/deps/ralph-plugin");
+        std::fs::create_dir_all(&deps).unwrap();
+        std::fs::write(
+            deps.join("config.wit"),
+            "/// What.\npackage ralph:plugin@0.2.0;\n",
+        )
+        .unwrap();
+        assert_eq!(contract(dir.path()).unwrap(), "0.2.0");
     }
 
     #[test]

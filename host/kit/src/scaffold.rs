@@ -107,7 +107,7 @@ fn files(name: &str, lang: Lang, kind: Kind) -> Result<Vec<(String, Vec<u8>)>, E
         let manifest = files.iter().find(|(path, _)| path == "plugin.toml");
         let text = manifest.map(|(_, content)| String::from_utf8_lossy(content).into_owned());
         let manifest = parsed(&text.unwrap_or_default())?;
-        let world = project::world(&manifest);
+        let world = project::world(&manifest, pack::CONTRACT);
         files.push(("wit/world.wit".into(), world.into_bytes()));
     }
     files.sort();

@@ -160,7 +160,9 @@ async fn a_link_that_takes_the_granted_directory_s_place_is_refused_by_name() {
         let text = error.to_string();
         assert!(
             text.starts_with("gate \"g\": cannot open ")
-                && text.contains("/project/src for it: not a directory; a symbolic link"),
+                && text.contains(
+                    "/project/src for it: neither a directory nor a file; a symbolic link"
+                ),
             "{text}"
         );
     }
