@@ -1,5 +1,6 @@
 //! What the schema cannot say: names that must exist, paths that must stay inside, and the like.
 
+use ralph_engine::hosts::HostList;
 use ralph_engine::programs::ProgramPattern;
 
 use crate::builtins;
@@ -271,6 +272,15 @@ impl Checks<'_> {
                 let message = format!("the program {} {problem}", show::name(program));
                 self.error(
                     &["plugins", name, "allow", "process", &i.to_string()],
+                    message,
+                    None,
+                );
+            }
+        }
+        for (i, host) in plugin.allow.http.iter().enumerate() {
+            if let Err(message) = HostList::parse(std::slice::from_ref(host)) {
+                self.error(
+                    &["plugins", name, "allow", "http", &i.to_string()],
                     message,
                     None,
                 );

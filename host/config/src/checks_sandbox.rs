@@ -1,9 +1,9 @@
 //! What `[sandbox]` and what is laid over it must look like.
 
 use crate::checks::Checks;
-use crate::hosts::HostPattern;
 use crate::paths;
 use crate::types::{Confine, Profile};
+use ralph_engine::hosts::HostPattern;
 
 impl Checks<'_> {
     pub(crate) fn sandbox(&mut self) {

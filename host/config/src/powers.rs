@@ -313,6 +313,10 @@ impl List {
         self.words(format!("plugin {shown} may read and change"), &allow.write);
         self.words(format!("plugin {shown} may run"), &allow.process);
         self.words(
+            format!("plugin {shown} may send HTTP requests to"),
+            &allow.http,
+        );
+        self.words(
             format!("plugin {shown} sees the environment variables"),
             &allow.env,
         );

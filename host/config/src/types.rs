@@ -375,6 +375,9 @@ pub struct Allow {
     pub process: Vec<String>,
     /// May it see what the iteration changed?
     pub changes: bool,
+    /// Hosts it may send HTTP requests to: `api.example.org`, `*.example.org`, with `:PORT` if it
+    /// isn't 443. Over TLS; `http://` only to a port that is named.
+    pub http: Vec<String>,
     /// Names of environment variables it sees.
     pub env: Vec<String>,
     /// The real clock instead of one that stands still.

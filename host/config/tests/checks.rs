@@ -166,6 +166,10 @@ fn paths_stay_below_the_root() {
             "[plugins.p]\nsource = 'x'\nallow.process = ['git', 'git ** x']",
             "3:25",
         ),
+        (
+            "[plugins.p]\nsource = 'x'\nallow.http = ['a.org', 'https://b.org']",
+            "3:24",
+        ),
         ("[plugins.p]\nsource = 'x'\nallow.env = ['A*']", "3:14"),
         ("[plugins.p]\nsource = 'x'\nlimits.memory = '0B'", "3:17"),
     ] {

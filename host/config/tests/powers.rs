@@ -64,6 +64,7 @@ changes = true
 env = ["HOME"]
 clock = true
 random = true
+http = ["api.example.org"]
 state = true
 notify = true
 [plugins.drv]
@@ -100,6 +101,7 @@ source = "builtin:json"
             "plugin `own` may read: .",
             "plugin `own` may read and change: out",
             "plugin `own` may run: \"*\"",
+            "plugin `own` may send HTTP requests to: api.example.org",
             "plugin `own` sees the environment variables: HOME",
             "plugin `own` sees: what changed",
             "plugin `own` sees: the real time",

@@ -20,6 +20,7 @@ pub mod event;
 pub mod expr;
 pub mod fact;
 pub mod gates;
+pub mod hosts;
 pub mod pace;
 pub mod programs;
 pub mod prompt;

@@ -43,6 +43,9 @@ pub struct Input {
     /// The programs it has the host run, in order, and what they come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
+    /// The HTTP requests that it sends, in order, and what comes back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<Request>,
     /// Values that it has kept from earlier calls, by their keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub state: BTreeMap<String, String>,
@@ -105,6 +108,36 @@ pub struct Program {
     /// It doesn't run, and why: `denied`, `not-found` or `failed`, then a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<(String, String)>,
+}
+
+/// One request that it sends, and what comes back.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// `GET`, …; not looked at if there is none here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The whole address, with its scheme.
+    pub url: String,
+    /// What is sent; not looked at if there is none here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<String>,
+    /// 200 unless it is said.
+    #[serde(default = "ok")]
+    pub status: u16,
+    /// Of the response.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// Of the response.
+    #[serde(default)]
+    pub body: String,
+    /// Nothing comes back, and why: `timeout`, or other words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+fn ok() -> u16 {
+    200
 }
 
 /// How an agent's program ended.

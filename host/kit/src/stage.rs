@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use ralph_engine::types::{AgentEvent, DiffText, FileChange};
 use ralph_plugins::{
-    Command, Level, Notification, Output, ProcessError, Services, StateAsk, StateError, StateTold,
+    Command, HttpFault, HttpRequest, HttpResponse, Level, Notification, Output, ProcessError,
+    Services, StateAsk, StateError, StateTold,
 };
 use ralph_runner::replay::tape::{self, Ran};
 
 use crate::diff::cut;
-use crate::input::{Given, Program};
+use crate::input::{Given, Program, Request};
 
 /// Log lines that are kept.
 const LINES_MAX: usize = 10_000;
@@ -22,6 +23,7 @@ pub struct Stage {
     diff: DiffText,
     prompt: String,
     programs: Mutex<VecDeque<Expected>>,
+    requests: Mutex<VecDeque<Request>>,
     state: Mutex<BTreeMap<String, Vec<u8>>>,
     seen: Mutex<Seen>,
 }
@@ -77,6 +79,7 @@ impl Stage {
             diff,
             prompt: given.input.prompt.clone().unwrap_or_default(),
             programs: Mutex::new(programs),
+            requests: Mutex::new(given.input.requests.iter().cloned().collect()),
             state: Mutex::new(state),
             seen: Mutex::default(),
         }
@@ -92,6 +95,11 @@ impl Stage {
             };
             seen.strayed
                 .push(format!("`{program}` was not run, and the input has it"));
+        }
+        for left in &*lock(&self.requests) {
+            let url = &left.url;
+            seen.strayed
+                .push(format!("nothing was sent to {url}, and the input has it"));
         }
         seen
     }
@@ -173,6 +181,26 @@ impl Services for Stage {
         })
     }
 
+    async fn http(
+        &self,
+        _: &str,
+        request: HttpRequest,
+        max: u64,
+    ) -> Result<HttpResponse, HttpFault> {
+        let next = lock(&self.requests).pop_front();
+        let asked = format!("{} {}", request.method, request.url);
+        let why = match next {
+            Some(expected) if matches(&expected, &request) => return answered(expected, max),
+            Some(other) => format!(
+                "it sends {asked}, and the next request of the input is to {}",
+                other.url
+            ),
+            None => format!("it sends {asked}, and the input has no further request"),
+        };
+        lock(&self.seen).strayed.push(why.clone());
+        Err(HttpFault::Failed(why))
+    }
+
     async fn notify(&self, plugin: &str, what: Notification) -> Result<(), String> {
         let said = format!("tells people: {}: {}", what.title, what.text);
         self.log(plugin, what.level, &said);
@@ -182,6 +210,31 @@ impl Services for Stage {
 
 fn fits(p: &Program, command: &Command) -> bool {
     p.program == command.program && p.args.as_ref().is_none_or(|args| *args == command.args)
+}
+
+fn matches(expected: &Request, request: &HttpRequest) -> bool {
+    let method = expected.method.as_ref();
+    let sent = expected.sent.as_ref();
+    expected.url == request.url
+        && method.is_none_or(|method| *method == request.method)
+        && sent.is_none_or(|sent| sent.as_bytes() == request.body)
+}
+
+fn answered(expected: Request, max: u64) -> Result<HttpResponse, HttpFault> {
+    match expected.error.as_deref() {
+        Some("timeout") => return Err(HttpFault::Timeout),
+        Some(why) => return Err(HttpFault::Failed(why.to_owned())),
+        None if expected.body.len() as u64 > max => return Err(HttpFault::TooLarge(max)),
+        None => {}
+    }
+    let headers = expected.headers.into_iter();
+    Ok(HttpResponse {
+        status: expected.status,
+        headers: headers
+            .map(|(name, value)| (name, value.into_bytes()))
+            .collect(),
+        body: expected.body.into_bytes(),
+    })
 }
 
 fn told(p: Program) -> Result<Output, ProcessError> {

@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{Component, HasSelf, InstancePre, Linker};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig};
 use wasmtime_wasi::p2;
 
 use crate::files;
+use crate::http;
 use crate::limiter::MAX_PARTS;
 use crate::link;
 use crate::single;
@@ -98,4 +99,18 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
         link::interfaces(&mut linker, version)?;
     }
     Ok(linker)
+}
+
+/// A component, linked. The linker of those that send requests has more in it.
+pub(crate) fn linked(
+    linker: &Linker<State>,
+    imports: &[String],
+    component: &Component,
+) -> wasmtime::Result<InstancePre<State>> {
+    if !http::needed(imports) {
+        return linker.instantiate_pre(component);
+    }
+    let mut linker = linker.clone();
+    http::link(&mut linker)?;
+    linker.instantiate_pre(component)
 }

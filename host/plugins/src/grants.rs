@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use ralph_engine::hosts::HostList;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PluginError, Who};
@@ -24,6 +25,9 @@ pub struct Grants {
     /// Directories and files below the project's root it may read and change. For all but
     /// pure kinds.
     pub write: Vec<String>,
+    /// Hosts it may send HTTP requests to: patterns as [`ralph_engine::hosts`] reads them. For all but
+    /// pure kinds.
+    pub http: Vec<String>,
     /// Names of environment variables it sees.
     pub env: Vec<String>,
     /// The real clock instead of one that stands still.
@@ -89,12 +93,12 @@ pub(crate) struct GrantedPlace {
 /// Names which no plugin gets by name, wherever they stand in a path.
 const RESERVED: [&str; 2] = [".git", ".ralph"];
 
-/// Checks the grants of one plugin and returns the directories and files.
+/// Checks the grants of one plugin and returns the directories and files, and the hosts.
 pub(crate) fn check(
     who: &Who,
     kind: Kind,
     grants: &Grants,
-) -> Result<Vec<GrantedPlace>, PluginError> {
+) -> Result<(Vec<GrantedPlace>, HostList), PluginError> {
     let bad = |key: &'static str, reason: String| PluginError::BadGrant {
         who: who.clone(),
         key,
@@ -109,6 +113,7 @@ pub(crate) fn check(
         ("process", !grants.process.is_empty(), kind.acts(), ACTING),
         ("read", !grants.read.is_empty(), files, WITH_FILES),
         ("write", !grants.write.is_empty(), files, WITH_FILES),
+        ("http", !grants.http.is_empty(), kind.keeps(), WITH_FILES),
         ("state", grants.state, kind.keeps(), WITH_FILES),
         (
             "notify",
@@ -125,11 +130,13 @@ pub(crate) fn check(
             ));
         }
     }
+    let hosts = HostList::parse(&grants.http).map_err(|reason| bad("http", reason))?;
     if kind == Kind::Agent && grants.read.is_empty() && grants.write.is_empty() {
-        return Ok(vec![GrantedPlace {
+        let all = GrantedPlace {
             path: PathBuf::new(),
             write: true,
-        }]);
+        };
+        return Ok((vec![all], hosts));
     }
     let mut dirs: Vec<GrantedPlace> = Vec::new();
     // Those to write come first, so that one which stands in both lists is writable.
@@ -144,7 +151,7 @@ pub(crate) fn check(
             dirs.push(GrantedPlace { path, write });
         }
     }
-    Ok(dirs)
+    Ok((dirs, hosts))
 }
 
 fn relative(entry: &str) -> Result<PathBuf, &'static str> {
@@ -193,6 +200,7 @@ mod tests {
             ..Grants::default()
         };
         check(&who(), Kind::Gate, &grants)
+            .map(|(places, _)| places)
             .map(|dirs| {
                 dirs.into_iter()
                     .map(|d| (d.path.display().to_string(), d.write))
@@ -263,7 +271,7 @@ mod tests {
             write: true,
         }];
         assert_eq!(
-            check(&who(), Kind::Agent, &Grants::default()).unwrap(),
+            check(&who(), Kind::Agent, &Grants::default()).unwrap().0,
             whole
         );
         let less = Grants {
@@ -274,6 +282,6 @@ mod tests {
             path: "src".into(),
             write: true,
         };
-        assert_eq!(check(&who(), Kind::Agent, &less).unwrap(), [dir]);
+        assert_eq!(check(&who(), Kind::Agent, &less).unwrap().0, [dir]);
     }
 }

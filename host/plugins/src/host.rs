@@ -300,7 +300,8 @@ impl Inner {
                 }
             })?;
         let facts = self.facts(who, &component)?;
-        let pre = self.linker.instantiate_pre(&component).map_err(|error| {
+        let pre = engine::linked(&self.linker, &facts.imports, &component);
+        let pre = pre.map_err(|error| {
             // The names are known, so it is a function in one of them.
             PluginError::UnknownImport {
                 who: who.clone(),
@@ -398,7 +399,7 @@ impl Inner {
                 component
             }
         };
-        let pre = self.linker.instantiate_pre(&component)?;
+        let pre = engine::linked(&self.linker, &facts.imports, &component)?;
         Ok(Ready::new(pre, &facts.exports))
     }
 

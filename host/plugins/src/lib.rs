@@ -26,6 +26,7 @@ mod files;
 mod grants;
 mod guests;
 mod host;
+mod http;
 mod kept;
 mod kind;
 mod limiter;
@@ -61,8 +62,8 @@ pub use manifest::{Manifest, SECTION};
 pub use notifier::Notice;
 pub use plugin::Plugin;
 pub use services::{
-    CallContext, Command, Level, Notification, Output, ProcessError, Services, StateAsk,
-    StateError, StateTold,
+    CallContext, Command, HttpFault, HttpRequest, HttpResponse, Level, Notification, Output,
+    ProcessError, Services, StateAsk, StateError, StateTold,
 };
 pub use tool::Definition;
 pub use tracker::{NewTask, Tracked, TrackedTask};

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::grants::Grants;
 use crate::kind::Kind;
+use ralph_engine::hosts::{self, HostList};
+
 use crate::programs;
 use crate::world::SERVED;
 
@@ -94,6 +96,7 @@ impl Manifest {
                 ));
             }
         }
+        HostList::parse(&manifest.capabilities.http).map_err(|why| format!("`http`: {why}"))?;
         programs::read(&manifest.capabilities.process).map_err(|why| format!("`process` {why}"))?;
         if manifest.kinds.is_empty() {
             return Err("`kinds` is empty".into());
@@ -149,6 +152,7 @@ impl Manifest {
             Some("process") => !self.capabilities.process.is_empty(),
             Some("state") => self.capabilities.state,
             Some("notify") => self.capabilities.notify,
+            Some("outgoing-handler") => !self.capabilities.http.is_empty(),
             _ => true,
         }
     }
@@ -231,6 +235,7 @@ impl Grants {
             process: programs::met(&self.process, &asked.process),
             read,
             write,
+            http: hosts::met(&self.http, &asked.http),
             env: words(&self.env, &asked.env),
             clock: self.clock && asked.clock,
             random: self.random && asked.random,
@@ -404,6 +409,7 @@ mod tests {
             process: list(&["cargo", "git"]),
             read: list(&["src", "docs/a"]),
             write: list(&["out"]),
+            http: list(&["api.example.org", "*.example.com"]),
             env: list(&["HOME"]),
             changes: true,
             clock: true,
@@ -415,6 +421,7 @@ mod tests {
             process: list(&["*"]),
             read: list(&["."]),
             write: list(&["out/deep", "src"]),
+            http: list(&["*.example.org", "b.example.com", "other.org"]),
             env: list(&["PATH"]),
             changes: false,
             clock: true,
@@ -426,6 +433,7 @@ mod tests {
         assert_eq!(met.process, ["cargo", "git"]);
         assert_eq!(met.write, ["out/deep"]);
         assert_eq!(met.read, ["src", "docs/a", "out"]);
+        assert_eq!(met.http, ["api.example.org", "b.example.com"]);
         assert_eq!(
             (met.env.len(), met.changes, met.clock, met.random),
             (0, false, true, false)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ralph_engine::hosts::HostList;
 use ralph_engine::types::{AgentOutcome, Evidence, Iteration, Verdict};
 use wasmtime::component::ResourceAny;
 
@@ -13,6 +14,7 @@ use crate::convert;
 use crate::driver::{Launch, Session};
 use crate::error::{PluginError, Who};
 use crate::grants::{self, GrantedPlace, Grants, Limits};
+use crate::http;
 use crate::kind::Kind;
 use crate::preopen::GUEST_ROOT;
 use crate::programs::Programs;
@@ -41,7 +43,9 @@ pub(crate) struct Bound {
     pub(crate) limits: Limits,
     pub(crate) places: Vec<GrantedPlace>,
     pub(crate) programs: Programs,
+    pub(crate) hosts: HostList,
     pub(crate) needs_wasi: bool,
+    pub(crate) needs_http: bool,
     kind: Kind,
 }
 
@@ -91,10 +95,11 @@ impl Plugin {
                 found: Listed(component.exports()).to_string(),
             });
         }
-        let places = grants::check(&who, kind, &grants)?;
+        let (places, hosts) = grants::check(&who, kind, &grants)?;
         let programs = Programs::new(&who, &grants, component.manifest())?;
         world::check_grants(&who, kind, component.imports(), &grants)
             .map_err(|error| whose_fault(&component, error))?;
+        let needs_http = http::needed(component.imports());
         let needs_wasi = world::needs_wasi(component.imports());
         Ok(Plugin(Arc::new(Bound {
             who,
@@ -103,7 +108,9 @@ impl Plugin {
             limits,
             places,
             programs,
+            hosts,
             needs_wasi,
+            needs_http,
             kind,
         })))
     }

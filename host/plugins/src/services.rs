@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use ralph_engine::types::{AgentEvent, DiffText, FileChange};
@@ -125,6 +125,47 @@ pub struct Notification {
     pub text: String,
 }
 
+/// A request that a plugin sends, to a host that it was granted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpRequest {
+    /// `GET`, …
+    pub method: String,
+    /// The whole of it, with its scheme.
+    pub url: String,
+    /// Names and values.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// May be empty.
+    pub body: Vec<u8>,
+    /// For the connection; a minute if it isn't said.
+    pub connect_timeout: Option<Duration>,
+    /// Until the response begins; as above.
+    pub first_byte_timeout: Option<Duration>,
+    /// Between two pieces of the response; as above.
+    pub between_bytes_timeout: Option<Duration>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpResponse {
+    /// 200, …
+    pub status: u16,
+    /// Names and values.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The whole of it.
+    pub body: Vec<u8>,
+}
+
+/// Why nothing came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HttpFault {
+    /// A time-out was over.
+    Timeout,
+    /// The response has more than so many bytes.
+    TooLarge(u64),
+    /// Anything else.
+    Failed(String),
+}
+
 /// What the loop does for a plugin while a call runs. The time spent in here is
 /// not the plugin's. Grants are checked before any of it is called.
 #[async_trait]
@@ -167,6 +208,17 @@ pub trait Services: Send + Sync {
     async fn state(&self, plugin: &str, ask: StateAsk) -> Result<StateTold, StateError> {
         let _ = (plugin, ask);
         Err(StateError::Failed("nothing is kept here".into()))
+    }
+
+    /// Sends a request and waits for the response, of at most `max` bytes.
+    async fn http(
+        &self,
+        plugin: &str,
+        request: HttpRequest,
+        max: u64,
+    ) -> Result<HttpResponse, HttpFault> {
+        let _ = plugin;
+        crate::http::send(request, max).await
     }
 
     /// Tells people something; what could not be told, and why.

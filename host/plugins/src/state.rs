@@ -7,6 +7,7 @@ use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::ralph::plugin::{call, changes, config, events, log, process, types};
+use crate::http::Http;
 use crate::limiter::Limiter;
 use crate::log::Log;
 use crate::meter::Meter;
@@ -18,6 +19,9 @@ use crate::weight::Weight;
 
 /// Handles (files, streams, …) a guest may hold at a time.
 const MAX_HANDLES: usize = 4096;
+
+/// The same for one that sends requests: behind each may be header fields, or a piece of a body.
+const MAX_HTTP_HANDLES: usize = 256;
 
 pub(crate) struct State {
     pub(crate) plugin: Arc<Bound>,
@@ -31,6 +35,7 @@ pub(crate) struct State {
     pub(crate) table: ResourceTable,
     wasi: Option<WasiCtx>,
     singles: Singles,
+    pub(crate) http: Option<Http>,
     /// How often it has told people something.
     pub(crate) told: u32,
 }
@@ -56,7 +61,11 @@ impl State {
         (wasi, singles): (Option<WasiCtx>, Singles),
     ) -> State {
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_HANDLES);
+        table.set_max_capacity(if plugin.needs_http {
+            MAX_HTTP_HANDLES
+        } else {
+            MAX_HANDLES
+        });
         State {
             limiter: Limiter::new(&plugin.limits),
             virtual_ns: (!plugin.grants.clock).then_some(0),
@@ -68,6 +77,7 @@ impl State {
             table,
             wasi,
             singles,
+            http: None,
             told: 0,
         }
     }

@@ -97,13 +97,14 @@ const PACKAGE: &str = "ralph:plugin";
 pub(crate) const CHECK: &str = "agent-check";
 
 /// Interfaces of WASI 0.2 packages that are linked (all of `wasi:cli/imports`).
-const WASI: [&str; 6] = [
+const WASI: [&str; 7] = [
     "wasi:io",
     "wasi:clocks",
     "wasi:random",
     "wasi:cli",
     "wasi:filesystem",
     "wasi:sockets",
+    "wasi:http",
 ];
 
 /// `package/interface@version`
@@ -290,7 +291,12 @@ pub(crate) fn check_grants(
     grants: &Grants,
 ) -> Result<(), PluginError> {
     for full in imports {
-        let Some(name) = Name::parse(full).filter(|name| name.package == PACKAGE) else {
+        let Some(name) = Name::parse(full).filter(|name| match name.package {
+            PACKAGE => true,
+            // Its types alone can do nothing.
+            "wasi:http" => name.interface == "outgoing-handler",
+            _ => false,
+        }) else {
             continue;
         };
         let (fits, owner) = match name.interface {
@@ -300,9 +306,10 @@ pub(crate) fn check_grants(
             "call" => (kind == Kind::AgentDriver, "agent-driver"),
             "state" => (kind.keeps(), "gate, agent, tool, notifier or tracker"),
             "notify" => (kind.notifies(), "gate, tool or tracker"),
+            "outgoing-handler" => (kind.keeps(), "gate, agent, tool, notifier or tracker"),
             _ => continue,
         };
-        let import = format!("{PACKAGE}/{}", name.interface);
+        let import = format!("{}/{}", name.package, name.interface);
         if !fits {
             let reason = format!("only a plugin of kind {owner} can have it");
             return Err(PluginError::UnknownImport {
@@ -316,6 +323,7 @@ pub(crate) fn check_grants(
             "process" if grants.process.is_empty() => "process = [\"PROGRAM\"]",
             "state" if !grants.state => "state = true",
             "notify" if !grants.notify => "notify = true",
+            "outgoing-handler" if grants.http.is_empty() => "http = [\"HOST\"]",
             _ => continue,
         };
         return Err(PluginError::MissingGrant {
@@ -397,7 +405,7 @@ mod tests {
     #[test]
     fn imports_that_nobody_links_are_named() {
         for name in [
-            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:http/outgoing-handler@0.3.0",
             "wasi:cli/stdout@0.3.0",
             "env",
             "ralph:plugin/secrets@0.1.0",
@@ -429,6 +437,14 @@ mod tests {
             ..Grants::default()
         };
         check_grants(&who, Kind::Gate, &wanted, &all).unwrap();
+        let asking = imports(&["wasi:http/types@0.2.6", "wasi:http/outgoing-handler@0.2.6"]);
+        let text = check_grants(&who, Kind::Gate, &asking, &all)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("add `http = [\"HOST\"]` to [plugins.no-secrets.allow]"),
+            "{text}"
+        );
         assert!(check_grants(&who, Kind::Judge, &wanted, &all).is_err());
         assert!(check_grants(&who, Kind::Tool, &wanted, &all).is_err());
     }

@@ -116,6 +116,7 @@ impl Loop {
             (allow.clock, "the clock"),
             (allow.random, "randomness"),
             (allow.state, "what it keeps"),
+            (!allow.http.is_empty(), "the network"),
         ] {
             sees.extend(granted.then(|| what.to_owned()));
         }

@@ -400,6 +400,7 @@ pub fn allowed(table: &PluginConfig) -> Grants {
         env: allow.env.clone(),
         clock: allow.clock,
         random: allow.random,
+        http: allow.http.clone(),
         state: allow.state,
         notify: allow.notify,
     }

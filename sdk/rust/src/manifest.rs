@@ -14,7 +14,7 @@
 ///
 /// Capabilities: `changes`, `clock` and `random` (true or false), `process` (programs; `*`
 /// is any), `read` and `write` (directories below the project's root; `.` is all of it),
-/// `env` (names of variables). One manifest per component: a library has none. A plugin
+/// `env` (names of variables), `http` (hosts). One manifest per component: a library has none. A plugin
 /// without any gets what `ralph.toml` allows.
 #[macro_export]
 macro_rules! manifest {

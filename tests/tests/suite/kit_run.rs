@@ -64,6 +64,32 @@ fn run_tells_what_the_input_says_and_nothing_else() {
             .expect(3)
             .says(says);
     }
+    // Requests are answered from the input, too.
+    p.write("http.wasm", components("tests/http"));
+    let asks = |requests: &str| {
+        let text = format!(
+            r#"{{"config": {{"asks": [{{"scheme": "https", "host": "a.example", "path": "/x"}}]}}, "requests": [{requests}]}}"#
+        );
+        p.write("http.json", text);
+        p.run(&[
+            "--json",
+            "plugin",
+            "run",
+            "http.wasm",
+            "--input",
+            "http.json",
+        ])
+    };
+    let ran = asks(r#"{"url": "https://a.example/x", "method": "GET", "body": "there"}"#);
+    let told = ran.expect(0).json()["result"].to_string();
+    assert!(told.contains("200 there"), "{told}");
+    for (requests, says) in [
+        ("", "no further request"),
+        (r#"{"url": "https://a.example/y"}"#, "https://a.example/y"),
+    ] {
+        let strayed = asks(requests).expect(1).json()["result"]["strayed"].to_string();
+        assert!(strayed.contains(says), "{strayed}");
+    }
     // A FIFO doesn't hold it up.
     p.fifo("pipe");
     let pipe = p.side("pipe.fifo");

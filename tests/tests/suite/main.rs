@@ -44,6 +44,7 @@ mod output;
 mod parallel;
 mod parallel_audit;
 mod plugin_grants;
+mod plugin_http;
 mod plugin_kinds;
 mod plugin_lock;
 mod plugin_registry;

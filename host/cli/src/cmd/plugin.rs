@@ -254,6 +254,7 @@ fn powers(g: &Grants) -> Vec<String> {
         ("read", &g.read),
         ("read and change", &g.write),
         ("have ralph run", &g.process),
+        ("send HTTP requests to", &g.http),
         ("see the environment variables", &g.env),
     ] {
         if !list.is_empty() {

@@ -44,17 +44,88 @@ impl HostPattern {
         Ok(HostPattern { name, below, port })
     }
 
+    /// Does the other allow all that this one does?
+    fn within(&self, other: &HostPattern) -> bool {
+        let named = if self.below && !other.below {
+            false
+        } else if self.below && self.name == other.name {
+            true
+        } else {
+            other.names(&self.name)
+        };
+        named && self.port == other.port
+    }
+
     /// Does it allow this host and port?
     pub fn allows(&self, host: &str, port: u16) -> bool {
-        let host = plain(host);
-        let named = if self.below {
+        port == self.port && self.names(&plain(host))
+    }
+
+    fn names(&self, host: &str) -> bool {
+        if self.below {
             host.strip_suffix(&self.name)
                 .is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
         } else {
             host == self.name
-        };
-        named && port == self.port
+        }
     }
+}
+
+/// What a plugin may talk to: patterns, and `*` for every host at port 443.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostList {
+    any: bool,
+    patterns: Vec<HostPattern>,
+}
+
+impl HostList {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// In words, what is wrong with which entry.
+    pub fn parse(entries: &[String]) -> Result<HostList, String> {
+        let named = entries.iter().filter(|entry| *entry != "*");
+        Ok(HostList {
+            any: entries.iter().any(|entry| entry == "*"),
+            patterns: named
+                .map(|e| HostPattern::parse(e))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Does it allow this host and port?
+    pub fn allows(&self, host: &str, port: u16) -> bool {
+        (self.any && port == 443) || self.patterns.iter().any(|p| p.allows(host, port))
+    }
+}
+
+/// Of two lists of entries what stands on both sides: of two that hold each other, the narrower.
+pub fn met(ours: &[String], theirs: &[String]) -> Vec<String> {
+    let narrower = |a: &String, b: &String| {
+        let within = |inner: &String, outer: &String| {
+            outer == "*" || inner == outer || {
+                let both = HostPattern::parse(inner)
+                    .ok()
+                    .zip(HostPattern::parse(outer).ok());
+                both.is_some_and(|(inner, outer)| inner.within(&outer))
+            }
+        };
+        if within(a, b) {
+            Some(a.clone())
+        } else {
+            within(b, a).then(|| b.clone())
+        }
+    };
+    let mut found: Vec<String> = Vec::new();
+    for entry in ours
+        .iter()
+        .flat_map(|a| theirs.iter().filter_map(move |b| narrower(a, b)))
+    {
+        if !found.contains(&entry) {
+            found.push(entry);
+        }
+    }
+    found
 }
 
 impl fmt::Display for HostPattern {
@@ -107,6 +178,23 @@ mod tests {
         assert!(allows("example.org:8443", "example.org", 8443));
         assert!(allows("[::1]:9000", "[::1]", 9000));
         assert!(allows("127.0.0.1:9000", "127.0.0.1", 9000));
+    }
+
+    #[test]
+    fn what_stands_in_two_lists_is_the_narrower() {
+        let met = |a: &str, b: &str| met(&[a.to_owned()], &[b.to_owned()]).pop();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(met("a.org", "a.org"), some("a.org"));
+        assert_eq!(met("*.a.org", "x.a.org"), some("x.a.org"));
+        assert_eq!(met("*.x.a.org", "*.a.org"), some("*.x.a.org"));
+        assert_eq!(met("*", "a.org:8080"), some("a.org:8080"));
+        assert_eq!(met("*", "*"), some("*"));
+        assert_eq!(met("*.a.org", "a.org"), None);
+        assert_eq!(met("a.org", "a.org:8080"), None);
+        assert_eq!(met("xa.org", "*.a.org"), None);
+        let list = HostList::parse(&["*".to_owned(), "a.org:80".to_owned()]).unwrap();
+        assert!(list.allows("b.org", 443) && list.allows("a.org", 80));
+        assert!(!list.allows("b.org", 80));
     }
 
     #[test]
