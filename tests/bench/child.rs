@@ -68,10 +68,18 @@ pub fn peak_memory(command: &mut Command, codes: &[i32]) -> Result<f64, String> 
     }
 }
 
+/// Memory of this process, in bytes.
+pub fn resident() -> Result<f64, String> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|e| e.to_string())?;
+    field(&status, "VmRSS:").ok_or_else(|| "/proc/self/status has no VmRSS".to_owned())
+}
+
 fn high_water(status: &str) -> Option<f64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    field(status, "VmHWM:")
+}
+
+fn field(status: &str, name: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib * 1024.0)
 }

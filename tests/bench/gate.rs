@@ -90,7 +90,7 @@ fn set_up() -> Result<Row, String> {
 }
 
 /// Takes the diff and says `pass`. The text is that of the tests of `host/plugins`.
-fn idle() -> Result<Vec<u8>, String> {
+pub fn idle() -> Result<Vec<u8>, String> {
     let imports = r#"
       (import "ralph:plugin/changes@0.1.0" (instance $changes
         (type $diff-text' (record (field "text" string) (field "omitted-bytes" u64)))
@@ -127,11 +127,7 @@ fn of_gate(
     config: &str,
     than_a_program: Promise,
 ) -> Result<Vec<Row>, String> {
-    let seen = Seen {
-        config: config.to_owned(),
-        diff: diff(),
-        files: files(),
-    };
+    let seen = seen(config);
     let ours = |pooling| runtime.block_on(Ours::new(name, component, pooling, &seen));
     let bare =
         |pooling| Bare::new(component, pooling, seen.clone()).map_err(|e| format!("bare: {e:#}"));
@@ -198,14 +194,21 @@ fn program() -> Result<(), String> {
         .ok_or_else(|| "/bin/true: false".to_owned())
 }
 
-struct Ours {
+/// A gate as ralph calls it.
+pub struct Ours {
     plugin: Plugin,
     ctx: CallContext,
     it: Iteration,
 }
 
 impl Ours {
-    async fn new(name: &str, component: &[u8], pooling: bool, seen: &Seen) -> Result<Ours, String> {
+    /// Loads and binds it, with a host of its own.
+    pub async fn new(
+        name: &str,
+        component: &[u8],
+        pooling: bool,
+        seen: &Seen,
+    ) -> Result<Ours, String> {
         let text = |e: ralph_plugins::PluginError| e.to_string();
         let host = Host::new(HostOptions {
             pooling,
@@ -231,20 +234,12 @@ impl Ours {
                 now: SystemTime::UNIX_EPOCH,
                 seed: "bench".into(),
             },
-            it: Iteration {
-                run_id: "run".into(),
-                number: 1,
-                attempt: 1,
-                agent: "none".into(),
-                role: Role::Work,
-                workspace: String::new(),
-                scratch: String::new(),
-                task: None,
-            },
+            it: iteration(),
         })
     }
 
-    async fn call(&self) -> Result<(), String> {
+    /// Calls it once; it has to pass.
+    pub async fn call(&self) -> Result<(), String> {
         match self.plugin.check(&self.ctx, &self.it).await {
             Ok(verdict) if verdict.passed() => Ok(()),
             Ok(verdict) => Err(verdict.summary),
@@ -253,8 +248,22 @@ impl Ours {
     }
 }
 
+/// The same for everybody.
+pub fn iteration() -> Iteration {
+    Iteration {
+        run_id: "run".into(),
+        number: 1,
+        attempt: 1,
+        agent: "none".into(),
+        role: Role::Work,
+        workspace: String::new(),
+        scratch: String::new(),
+        task: None,
+    }
+}
+
 /// The same changes in every call.
-struct Fixed(Seen);
+pub struct Fixed(pub Seen);
 
 #[async_trait]
 impl Services for Fixed {
@@ -270,6 +279,15 @@ impl Services for Fixed {
 
     async fn run(&self, _: GateCommand) -> Result<Output, ProcessError> {
         Err(ProcessError::Failed("not here".into()))
+    }
+}
+
+/// What a gate with this configuration sees.
+pub fn seen(config: &str) -> Seen {
+    Seen {
+        config: config.to_owned(),
+        diff: diff(),
+        files: files(),
     }
 }
 

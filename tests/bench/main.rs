@@ -3,7 +3,7 @@
 //!
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
-//! - [`iteration`], [`gate`] with [`bare`], [`parse`], [`pick`], [`start`],
+//! - [`iteration`], [`gate`] with [`bare`], [`languages`], [`plugins`], [`parse`], [`pick`], [`start`],
 //!   [`spawn`], [`memory`], [`pump`], [`rpc`] with [`echo`]: what is measured
 
 mod bare;
@@ -12,9 +12,11 @@ mod echo;
 mod gate;
 mod history;
 mod iteration;
+mod languages;
 mod memory;
 mod parse;
 mod pick;
+mod plugins;
 mod pump;
 mod rpc;
 mod scratch;
@@ -34,8 +36,8 @@ use crate::table::Row;
 const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
-  GROUP         only these: iteration, gate, parse, status, pick, start, spawn, memory, pump,
-                rpc, size
+  GROUP         only these: iteration, gate, languages, plugins, parse, status, pick, start, spawn,
+                memory, pump, rpc, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -43,9 +45,11 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 11] = [
+const GROUPS: [(&str, Group); 13] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
+    ("languages", languages::rows),
+    ("plugins", plugins::rows),
     ("parse", parse::rows),
     ("status", start::status),
     ("pick", pick::rows),

@@ -185,7 +185,7 @@ impl Call {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(bytes as u64)
             });
-        taken.map(drop).map_err(|left| too_large(left))
+        taken.map(drop).map_err(too_large)
     }
 
     async fn whole(&self, mut body: WasiBody) -> Result<Bytes, Error> {
