@@ -10,7 +10,9 @@ use crate::auth::Access;
 use crate::guard::Names;
 use crate::metrics::Metrics;
 use crate::problem::Problem;
+use crate::runs::Runs;
 use crate::settings::{Settings, Workspace};
+use crate::store::{Queue, Store};
 
 /// The service. Handlers get it as `State<Shared>`.
 pub struct App {
@@ -25,8 +27,16 @@ pub struct App {
     /// Numbers.
     pub metrics: Metrics,
     pub(crate) names: Names,
+    /// Runs and their events.
+    pub store: Arc<dyn Store>,
+    /// Which run is next.
+    pub queue: Arc<dyn Queue>,
+    /// Runs that are on.
+    pub(crate) runs: Runs,
     /// True once the service is about to end.
     pub draining: watch::Sender<bool>,
+    /// True once it ends: streams do too.
+    pub closing: watch::Sender<bool>,
     /// For `openapi.json`.
     pub version: &'static str,
 }

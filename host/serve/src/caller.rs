@@ -54,6 +54,11 @@ impl Caller {
         }
     }
 
+    /// The token's name.
+    pub fn name(&self) -> &str {
+        &self.identity.name
+    }
+
     /// Where they may do what they may.
     pub fn scope(&self) -> &crate::auth::Scope {
         &self.identity.scope

@@ -17,8 +17,10 @@ use crate::audit::Audit;
 use crate::auth::Access;
 use crate::guard::Names;
 use crate::metrics::Metrics;
+use crate::runs::{self, Runs};
 use crate::server;
 use crate::settings::Settings;
+use crate::store::sqlite::Sqlite;
 
 /// A service that listens.
 pub struct Service {
@@ -49,6 +51,7 @@ impl Service {
         let data = data.canonicalize().map_err(io)?;
         let lock = lock(&data)?;
         let audit = Audit::open(&data).map_err(Error::Usage)?;
+        let store = Arc::new(Sqlite::open(&data).map_err(|e| Error::Usage(e.to_string()))?);
         let wanted = settings.serve.listen;
         let listener = TcpListener::bind(wanted)
             .await
@@ -56,6 +59,10 @@ impl Service {
         let addr = listener.local_addr().map_err(io)?;
         let names = Names::new(addr, &settings.serve.hosts, &settings.serve.origins);
         let app = Arc::new(App {
+            runs: Runs::new(settings.serve.max_runs),
+            store: store.clone(),
+            queue: store,
+            closing: watch::channel(false).0,
             settings,
             data,
             access,
@@ -65,6 +72,9 @@ impl Service {
             draining: watch::channel(false).0,
             version,
         });
+        runs::recover(&app)
+            .await
+            .map_err(|e| Error::Usage(e.to_string()))?;
         Ok(Service {
             app,
             listener,
@@ -81,11 +91,16 @@ impl Service {
     /// Serves until `ending` is done, then ends in good order.
     pub async fn run(self, ending: impl Future<Output = ()>) {
         let app = self.app.clone();
+        let dispatching = tokio::spawn(runs::dispatch(app.clone()));
+        // Whoever asks meanwhile is answered, and streams go on until the runs stand.
         let ending = async {
             ending.await;
             app.draining.send_replace(true);
+            runs::drain(&app).await;
+            app.closing.send_replace(true);
         };
         server::serve(&self.app, self.listener, ending).await;
+        dispatching.abort();
     }
 }
 

@@ -255,6 +255,23 @@ impl Settings {
         {
             return Err(format!("[mint] key: there is no [keys.{}]", key.as_str()));
         }
+        self.reachable()?;
+        for origin in &self.serve.origins {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            if host.is_none_or(|h| h.is_empty() || h.contains('/')) || origin.contains('*') {
+                return Err(format!(
+                    "[serve] origins: `{origin}` is no origin like https://console.example"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// May it listen there? Others than this machine's programs are let in only if a person says so.
+    ///
+    /// # Errors
+    /// Nobody has said so.
+    pub fn reachable(&self) -> Result<(), String> {
         let serve = &self.serve;
         if !serve.listen.ip().is_loopback() {
             if !serve.allow_remote {
@@ -267,14 +284,6 @@ impl Settings {
                 return Err(
                     "[serve] tokens would go over the network in the clear; `allow_plain = true` says that a proxy in front encrypts".into(),
                 );
-            }
-        }
-        for origin in &serve.origins {
-            let host = origin.split_once("://").map(|(_, host)| host);
-            if host.is_none_or(|h| h.is_empty() || h.contains('/')) || origin.contains('*') {
-                return Err(format!(
-                    "[serve] origins: `{origin}` is no origin like https://console.example"
-                ));
             }
         }
         Ok(())

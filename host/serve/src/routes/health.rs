@@ -45,5 +45,9 @@ pub async fn metrics(
 ) -> Result<impl IntoResponse, Problem> {
     caller.may(Action::Read)?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-    Ok((kind, app.metrics.text(&[])))
+    let gauges = [
+        ("ralph_runs_active", "Runs that are on.", app.runs.on() as u64),
+        ("ralph_runs_queued", "Runs that wait.", app.queue.waiting().await?),
+    ];
+    Ok((kind, app.metrics.text(&gauges)))
 }
