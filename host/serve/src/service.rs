@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::app::{App, Shared};
 use crate::audit::Audit;
+use crate::audit::relay::Relaying;
 use crate::auth::Access;
 use crate::guard::Names;
 use crate::metrics::Metrics;
@@ -27,6 +28,7 @@ pub struct Service {
     app: Shared,
     listener: TcpListener,
     addr: SocketAddr,
+    relay: Option<Relaying>,
     _lock: File,
 }
 
@@ -52,6 +54,9 @@ impl Service {
         let lock = lock(&data)?;
         let audit = Audit::open(&data).map_err(Error::Usage)?;
         let store = Arc::new(Sqlite::open(&data).map_err(|e| Error::Usage(e.to_string()))?);
+        let relay = settings.relay.as_ref();
+        let relay = relay.map(|r| Relaying::new(data.clone(), r)).transpose();
+        let relay = relay.map_err(Error::Usage)?;
         let wanted = settings.serve.listen;
         let listener = TcpListener::bind(wanted)
             .await
@@ -79,6 +84,7 @@ impl Service {
             app,
             listener,
             addr,
+            relay,
             _lock: lock,
         })
     }
@@ -92,6 +98,9 @@ impl Service {
     pub async fn run(self, ending: impl Future<Output = ()>) {
         let app = self.app.clone();
         let dispatching = tokio::spawn(runs::dispatch(app.clone()));
+        let relaying = self
+            .relay
+            .map(|relay| tokio::spawn(relay.go(app.audit.newest())));
         // Whoever asks meanwhile is answered, and streams go on until the runs stand.
         let ending = async {
             ending.await;
@@ -101,6 +110,9 @@ impl Service {
         };
         server::serve(&self.app, self.listener, ending).await;
         dispatching.abort();
+        if let Some(relaying) = relaying {
+            relaying.abort();
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod chain;
 mod page;
+pub mod relay;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,7 +112,16 @@ impl Audit {
 
     /// What came of it: nothing more to say, or why it failed.
     pub async fn outcome(&self, intent: Intent, failed: Option<&Problem>) {
-        let mut more = Map::new();
+        self.outcome_with(intent, failed, Map::new()).await;
+    }
+
+    /// The same, with what is only known now.
+    pub async fn outcome_with(
+        &self,
+        intent: Intent,
+        failed: Option<&Problem>,
+        mut more: Map<String, Value>,
+    ) {
         more.insert("of".into(), intent.seq.into());
         more.insert("ok".into(), failed.is_none().into());
         if let Some(problem) = failed {

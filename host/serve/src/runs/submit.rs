@@ -100,8 +100,13 @@ pub async fn submit(
         .with("prompt_fingerprint", run.prompt_fingerprint.clone());
     let intent = app.audit.intend(event).await?;
     let kept = keep(app, &run, prompt, key).await;
-    let failed = kept.as_ref().err();
-    app.audit.outcome(intent, failed).await;
+    let mut more = serde_json::Map::new();
+    if let Ok((former, false)) = &kept {
+        more.insert("repeats".into(), former.run_id.clone().into());
+    }
+    app.audit
+        .outcome_with(intent, kept.as_ref().err(), more)
+        .await;
     kept
 }
 
@@ -128,6 +133,7 @@ async fn keep(
     let submitted = app.store.submit(run, key.as_ref()).await;
     if !matches!(submitted, Ok(Submitted::New)) {
         app.runs.lives().remove(&run.run_id);
+        let _ = std::fs::remove_dir_all(super::tree::dir(app, &run.run_id));
     }
     match submitted? {
         Submitted::New => {}
