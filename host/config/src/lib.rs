@@ -44,6 +44,7 @@ mod source;
 pub mod templates;
 mod tree;
 pub mod types;
+mod types_fingerprints;
 mod types_gates;
 mod types_limits;
 mod types_sandbox;
