@@ -72,7 +72,9 @@ impl Service {
         for (role, token) in TOKENS {
             std::fs::write(p.side(role), token).unwrap();
             let file = p.side(role);
-            text.push_str(&format!("[tokens.{role}]\nrole = {role:?}\nfile = {file:?}\n"));
+            text.push_str(&format!(
+                "[tokens.{role}]\nrole = {role:?}\nfile = {file:?}\n"
+            ));
         }
         std::fs::write(&path, text).unwrap();
         path
@@ -140,7 +142,9 @@ impl Service {
             headers,
             body: Vec::new(),
         };
-        let length = answer.header("content-length").map_or(0, |l| l.parse().unwrap());
+        let length = answer
+            .header("content-length")
+            .map_or(0, |l| l.parse().unwrap());
         answer.body.resize(length, 0);
         stream.read_exact(&mut answer.body).unwrap();
         answer
@@ -193,20 +197,31 @@ impl Service {
     #[track_caller]
     pub fn submit(&self, config: Value) -> String {
         let body = serde_json::json!({ "workspace_slug": "site", "config": config });
-        let run = self.ask("operator", "POST", "/v1/runs", Some(body)).expect(201).json();
+        let run = self
+            .ask("operator", "POST", "/v1/runs", Some(body))
+            .expect(201)
+            .json();
         run["run_id"].as_str().unwrap().to_owned()
     }
 
     /// The run as the service knows it.
     #[track_caller]
     pub fn run(&self, id: &str) -> Value {
-        self.ask("observer", "GET", &format!("/v1/runs/{id}"), None).expect(200).json()
+        self.ask("observer", "GET", &format!("/v1/runs/{id}"), None)
+            .expect(200)
+            .json()
     }
 
     /// Follows a run's events.
     pub fn events(&self, id: &str, after: Option<&str>) -> Events {
         let last: Vec<(&str, &str)> = after.map(|a| ("last-event-id", a)).into_iter().collect();
-        let request = self.request("observer", "GET", &format!("/v1/runs/{id}/events"), None, &last);
+        let request = self.request(
+            "observer",
+            "GET",
+            &format!("/v1/runs/{id}/events"),
+            None,
+            &last,
+        );
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
@@ -263,7 +278,8 @@ impl Events {
         let size = usize::from_str_radix(size.trim(), 16).expect("a chunk");
         let mut bytes = vec![0; size + 2];
         self.stream.read_exact(&mut bytes).unwrap();
-        self.text.push_str(std::str::from_utf8(&bytes[..size]).unwrap());
+        self.text
+            .push_str(std::str::from_utf8(&bytes[..size]).unwrap());
         size > 0
     }
 }

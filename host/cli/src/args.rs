@@ -1,5 +1,6 @@
 //! The command line.
 
+mod fingerprint;
 mod gates;
 mod live;
 mod named;
@@ -13,6 +14,7 @@ use ralph_config::units::Span;
 
 use crate::complete;
 
+pub use fingerprint::{FingerprintArgs, FingerprintCommand};
 pub use gates::{GatesArgs, GatesCommand};
 pub use live::*;
 pub use named::*;
@@ -120,6 +122,8 @@ pub enum Command {
     Agent(AgentArgs),
     /// Look at components, say where they come from, and make some
     Plugin(PluginArgs),
+    /// Fingerprint prompts, and see whether they are as they were written
+    Fingerprint(FingerprintArgs),
     /// Show what this project's configuration can run or reach, and accept it
     Trust(TrustArgs),
     /// Check everything a run needs
@@ -198,6 +202,7 @@ impl Command {
             Command::Convert(_) => "convert",
             Command::Agent(_) => "agent",
             Command::Plugin(_) => "plugin",
+            Command::Fingerprint(_) => "fingerprint",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
             Command::Schema => "schema",

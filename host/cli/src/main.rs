@@ -113,6 +113,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Task(a) => cmd::task::task(&dir, a, out).await,
         Command::Agent(a) => cmd::agent::agent(&dir, &a, out).await,
         Command::Plugin(a) => cmd::plugin::plugin(&dir, a, out).await,
+        Command::Fingerprint(a) => cmd::fingerprint::fingerprint(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),
         Command::Doctor => cmd::doctor::doctor(&dir, out).await,
         Command::Schema => cmd::schema::schema(out),

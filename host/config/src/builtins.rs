@@ -16,7 +16,7 @@ pub const GATES: [&str; 3] = ["command", "diff-scope", "no-secrets"];
 pub const JUDGES: [&str; 2] = ["judge", "review"];
 
 /// Components that bring a prompt into one form.
-pub const CANONICALISERS: [&str; 3] = ["yaml-prompt", "json", "text"];
+pub const CANONICALISERS: [&str; 4] = ["yaml-prompt", "json", "markdown", "text"];
 
 /// What an agent's `plugin` may name.
 pub fn agent_plugins() -> Vec<&'static str> {

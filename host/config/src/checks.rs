@@ -92,6 +92,16 @@ impl Checks<'_> {
                 self.own_plugin(&[table, "plugins", &i.to_string()], kind, name);
             }
         }
+        for (ending, form) in &config.fingerprints.forms {
+            let at = ["fingerprints", "forms", ending];
+            if ending.is_empty() || !ending.bytes().all(|b| b.is_ascii_alphanumeric()) {
+                let message = format!("{} is no ending; write `toml`", show::name(ending));
+                self.error(&at, message, None);
+            }
+            let own = config.plugins.keys().map(String::as_str);
+            let known = own.chain(builtins::CANONICALISERS).collect();
+            self.known(&at, "canonicaliser", form, known);
+        }
         self.git();
         self.sandbox();
     }

@@ -45,6 +45,7 @@ mod strict;
 pub mod templates;
 mod tree;
 pub mod types;
+mod types_fingerprints;
 mod types_gates;
 mod types_limits;
 mod types_sandbox;

@@ -67,6 +67,15 @@ pub fn powers(config: &Config) -> Vec<Power> {
         list.add("the end of a run is told to".into(), show::word(url));
     }
     list.words("tools are offered by plugins".into(), &config.tools.plugins);
+    for (ending, form) in &config.fingerprints.forms {
+        if config.plugins.contains_key(form) {
+            let what = format!(
+                "files that end in .{} are read by the plugin",
+                show::name(ending)
+            );
+            list.add(what, show::word(form));
+        }
+    }
     list.words(
         "the end of a run is told by plugins".into(),
         &config.notify.plugins,

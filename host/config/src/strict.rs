@@ -51,13 +51,12 @@ mod tests {
 
     #[test]
     fn a_typo_has_its_place_and_the_nearest_name() {
-        let said = |text: &str| {
-            strict::<Two>("s", text.as_bytes())
-                .unwrap_err()
-                .to_string()
-        };
+        let said = |text: &str| strict::<Two>("s", text.as_bytes()).unwrap_err().to_string();
         let typo = said("\n  max_run = 1");
-        assert!(typo.starts_with("s:2:3:") && typo.ends_with("did you mean `max_runs`?"), "{typo}");
+        assert!(
+            typo.starts_with("s:2:3:") && typo.ends_with("did you mean `max_runs`?"),
+            "{typo}"
+        );
         assert!(!said("colour = 1").contains("did you mean"));
         assert!(said("max_runs = \"x\"").starts_with("s:1:12:"));
     }

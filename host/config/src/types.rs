@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::prompting::{Claims, Mode, Prompt};
+pub use crate::types_fingerprints::{FingerprintHash, Fingerprints};
 pub use crate::types_gates::{GateGroup, OnFailure, Severity, When};
 pub use crate::types_limits::Limits;
 pub use crate::types_sandbox::{Confine, Layer, OsSandbox, Profile, Rlimits};
@@ -59,6 +60,8 @@ pub struct Config {
     pub prompt: Prompt,
     /// How an agent says whether the task is done.
     pub claims: Claims,
+    /// How files are fingerprinted.
+    pub fingerprints: Fingerprints,
     /// Settings that are laid over the others by `--mode` or `[loop] mode`; `speed`, `quality`
     /// and `exploration` are there without a table.
     pub modes: BTreeMap<String, Mode>,

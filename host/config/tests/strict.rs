@@ -67,7 +67,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one_at_every_level() {
         ),
         (
             "\"a\\u001b[2J\\u202e\" = 1",
-            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, tasks, agents, gates, gate_groups, judge, review, plugins, tools, sandbox, git, parallel, notify, supervise, budget, limits, prompt, claims, modes",
+            "1:1: unknown key `a\\u{1b}[2J\\u{202e}` at the top level; it has loop, files, tasks, agents, gates, gate_groups, judge, review, plugins, tools, sandbox, git, parallel, notify, supervise, budget, limits, prompt, claims, fingerprints, modes",
         ),
     ] {
         assert_eq!(only(text), want, "{text}");

@@ -10,6 +10,7 @@
 //! - [`audit`]: what was, read from the journal and checked: log, show, explain, stats, verify, replay, clean
 //! - [`preview`], [`agent_check`]: what a run would do, and whether an agent is fit for it
 //! - `acting`, [`tools`], [`notify`]: plugins that are no part of an iteration
+//! - [`fingerprints`]: files and their fingerprints, with the project's canonicalisers
 //! - [`tasks`]: what a person does with tasks beside a run
 
 mod acting;
@@ -28,6 +29,7 @@ pub mod console;
 pub mod control;
 mod deciding;
 pub mod error;
+pub mod fingerprints;
 mod fleet;
 mod history;
 pub mod holding;

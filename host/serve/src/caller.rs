@@ -93,7 +93,9 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim());
     bearer.ok_or_else(|| {
-        Problem::unauthenticated("send `Authorization: Bearer` with a token of serve.toml, or a minted one")
+        Problem::unauthenticated(
+            "send `Authorization: Bearer` with a token of serve.toml, or a minted one",
+        )
     })
 }
 
@@ -130,10 +132,15 @@ pub async fn body(
     let bytes = match tokio::time::timeout(BODY_TIME, reading).await {
         Err(_) => {
             let status = StatusCode::REQUEST_TIMEOUT;
-            return Err(Problem::new(status, "slow-body", "the body didn't come in time"));
+            return Err(Problem::new(
+                status,
+                "slow-body",
+                "the body didn't come in time",
+            ));
         }
         Ok(Err(e)) => {
-            let too_long = std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("limit"));
+            let too_long =
+                std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("limit"));
             if !too_long {
                 return Err(Problem::bad("the body broke off"));
             }
@@ -146,7 +153,10 @@ pub async fn body(
     let Some(wanted) = wanted.filter(|_| !bytes.is_empty()) else {
         return Ok(bytes);
     };
-    let kind = kind.as_ref().and_then(|k| k.to_str().ok()).unwrap_or_default();
+    let kind = kind
+        .as_ref()
+        .and_then(|k| k.to_str().ok())
+        .unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case(wanted) {
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;

@@ -78,9 +78,8 @@ pub async fn guard(State(app): State<Shared>, request: Request, next: Next) -> R
         Err(problem) => problem.into_response(),
         Ok(()) => match tokio::time::timeout(LIMIT, next.run(request)).await {
             Ok(response) => response,
-            Err(_) => {
-                Problem::unavailable("timeout", format!("the {method} took too long")).into_response()
-            }
+            Err(_) => Problem::unavailable("timeout", format!("the {method} took too long"))
+                .into_response(),
         },
     };
     app.metrics.answered(response.status());
@@ -94,7 +93,10 @@ fn secured(mut response: Response) -> Response {
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         (REFERRER_POLICY, "no-referrer"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
         (CORP, "same-origin"),
         (CACHE_CONTROL, "no-store"),
         (VARY, "Origin"),

@@ -43,19 +43,49 @@ impl Metrics {
             }
         };
         let one = |n: &AtomicU64| vec![(String::new(), n.load(Relaxed))];
-        row("ralph_http_requests_total", "counter", "Requests.", &one(&self.requests));
+        row(
+            "ralph_http_requests_total",
+            "counter",
+            "Requests.",
+            &one(&self.requests),
+        );
         let classes: Vec<_> = (2..6)
-            .map(|c| (format!("{{class=\"{c}xx\"}}"), self.by_class[c].load(Relaxed)))
+            .map(|c| {
+                (
+                    format!("{{class=\"{c}xx\"}}"),
+                    self.by_class[c].load(Relaxed),
+                )
+            })
             .collect();
-        row("ralph_http_responses_total", "counter", "Answers, by the class of their status.", &classes);
-        row("ralph_event_streams", "gauge", "Streams of events that are open.", &one(&self.streams));
-        row("ralph_events_total", "counter", "Events that runs have told.", &one(&self.events));
+        row(
+            "ralph_http_responses_total",
+            "counter",
+            "Answers, by the class of their status.",
+            &classes,
+        );
+        row(
+            "ralph_event_streams",
+            "gauge",
+            "Streams of events that are open.",
+            &one(&self.streams),
+        );
+        row(
+            "ralph_events_total",
+            "counter",
+            "Events that runs have told.",
+            &one(&self.events),
+        );
         let ended: Vec<_> = ENDS
             .iter()
             .zip(&self.ended)
             .map(|(end, n)| (format!("{{status=\"{end}\"}}"), n.load(Relaxed)))
             .collect();
-        row("ralph_runs_ended_total", "counter", "Runs that came to an end.", &ended);
+        row(
+            "ralph_runs_ended_total",
+            "counter",
+            "Runs that came to an end.",
+            &ended,
+        );
         for (name, help, value) in gauges {
             row(name, "gauge", help, &[(String::new(), *value)]);
         }

@@ -112,7 +112,7 @@ fn sync_dir(dir: &Dir) -> io::Result<()> {
     Ok(rustix::fs::fsync(readable)?)
 }
 
-fn create_temp(dir: &Dir) -> io::Result<(String, File)> {
+pub(crate) fn create_temp(dir: &Dir) -> io::Result<(String, File)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -130,7 +130,7 @@ fn create_temp(dir: &Dir) -> io::Result<(String, File)> {
 }
 
 /// The owner only as far as we may; the mode after it, as a change of owner clears bits.
-fn keep_owner_and_mode(file: &File, former: &cap_std::fs::Metadata) -> io::Result<()> {
+pub(crate) fn keep_owner_and_mode(file: &File, former: &cap_std::fs::Metadata) -> io::Result<()> {
     let ours = file.metadata()?;
     if (ours.uid(), ours.gid()) != (former.uid(), former.gid()) {
         let _ = fchown(

@@ -3,6 +3,7 @@
 //!
 //! - [`guard`]: [`Workspace`], files relative to a directory handle, never out of it
 //! - [`atomic`]: a file is replaced as a whole or not at all
+//! - [`folder`]: a directory in which nothing is reached by a link
 //! - [`path`]: which paths are accepted, which are ralph's own records
 //! - [`root`]: where a project begins
 //! - [`lock`]: one ralph per project
@@ -13,6 +14,7 @@
 
 pub mod atomic;
 pub mod error;
+pub mod folder;
 pub mod git;
 pub mod guard;
 pub mod hash;
@@ -22,6 +24,7 @@ pub mod root;
 pub mod values;
 
 pub use error::GuardError;
+pub use folder::{Folder, Held, Kind, Staged};
 pub use git::{Advanced, Changes, Commit, Git, GitError, Look, Restacked, Snapshot, repository};
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};

@@ -61,6 +61,7 @@ pub(crate) const RECORD_DIRS: &[&str] = &[
     "context",
     "tmp",
     "plugin-state",
+    "prompt-edits",
     "worktrees",
 ];
 

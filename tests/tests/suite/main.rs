@@ -21,6 +21,7 @@ mod config;
 mod disk;
 mod envelopes;
 mod exit_codes;
+mod fingerprint;
 mod gate_groups;
 mod gate_reports;
 mod gates;

@@ -28,7 +28,12 @@ fn each_role_may_do_what_the_table_says() {
         ("POST", "/v1/runs", Some(body), [403, 422, 422]),
         ("POST", &run("/pause"), None, [403, 200, 200]),
         ("POST", &run("/resume"), None, [403, 200, 200]),
-        ("POST", &run("/inject"), Some(json!({ "text": "look" })), [403, 200, 200]),
+        (
+            "POST",
+            &run("/inject"),
+            Some(json!({ "text": "look" })),
+            [403, 200, 200],
+        ),
         ("GET", "/v1/audit", None, [403, 403, 200]),
         ("GET", "/audit", None, [403, 403, 200]),
         ("POST", &run("/cancel"), None, [403, 403, 202]),
@@ -39,7 +44,10 @@ fn each_role_may_do_what_the_table_says() {
             let said = String::from_utf8_lossy(&answer.body).into_owned();
             assert_eq!(answer.status, status, "{who} {method} {path}: {said}");
             if status == 403 {
-                assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+                assert_eq!(
+                    answer.header("content-type"),
+                    Some("application/problem+json")
+                );
                 assert_eq!(answer.json()["type"], "urn:ralph:problem:forbidden");
             }
         }
@@ -67,17 +75,23 @@ fn a_token_of_another_workspace_sees_nothing_of_this_one() {
     s.ended(&id);
     let shop = "shop-0123456789abcdef";
     for path in ["", "/events", "/artifacts"] {
-        s.ask(shop, "GET", &format!("/v1/runs/{id}{path}"), None).expect(404);
+        s.ask(shop, "GET", &format!("/v1/runs/{id}{path}"), None)
+            .expect(404);
     }
-    s.ask(shop, "POST", &format!("/v1/runs/{id}/cancel"), None).expect(404);
-    s.ask(shop, "GET", "/v1/runs?workspace=site", None).expect(404);
+    s.ask(shop, "POST", &format!("/v1/runs/{id}/cancel"), None)
+        .expect(404);
+    s.ask(shop, "GET", "/v1/runs?workspace=site", None)
+        .expect(404);
     let body = json!({ "workspace_slug": "site" });
     s.ask(shop, "POST", "/v1/runs", Some(body)).expect(404);
     let listed = s.ask(shop, "GET", "/v1/runs", None).expect(200).json();
     assert_eq!(listed["runs"], json!([]));
     let audit = s.ask(shop, "GET", "/v1/audit", None).expect(200).json();
     assert_eq!(audit["events"], json!([]));
-    assert_eq!(s.ask(shop, "GET", "/v1/stats", None).expect(200).json()["runs"], 0);
+    assert_eq!(
+        s.ask(shop, "GET", "/v1/stats", None).expect(200).json()["runs"],
+        0
+    );
 }
 
 #[test]
@@ -94,7 +108,13 @@ fn the_service_answers_to_its_own_names_and_to_no_foreign_page() {
         let text = format!("GET /healthz HTTP/1.1\r\n{headers}\r\n\r\n");
         s.raw(text.as_bytes()).status
     };
-    for host in ["127.0.0.1", "localhost", "LOCALHOST", "[::1]", "ralph.example"] {
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "LOCALHOST",
+        "[::1]",
+        "ralph.example",
+    ] {
         assert_eq!(get(&format!("host: {host}:{port}")), 200, "{host}");
     }
     assert_eq!(get("host: ralph.example"), 200);
@@ -118,7 +138,11 @@ fn the_service_answers_to_its_own_names_and_to_no_foreign_page() {
         ("http://console.example", 403),
         ("https://console.example.evil.example", 403),
     ] {
-        assert_eq!(get(&format!("{own}\r\norigin: {origin}")), status, "{origin}");
+        assert_eq!(
+            get(&format!("{own}\r\norigin: {origin}")),
+            status,
+            "{origin}"
+        );
     }
 }
 
@@ -144,15 +168,47 @@ fn what_isn_t_as_it_should_be_is_a_problem_and_changes_nothing() {
         (json, "\u{1}", 400),
         (json, "{}", 422),
         (json, r#"{"workspace_slug": "site", "colour": 1}"#, 422),
-        (json, r#"{"workspace_slug": "site", "config": {"colour": 1}}"#, 422),
-        (json, r#"{"workspace_slug": "site", "config": {"max_iterations": "x"}}"#, 422),
-        (json, r#"{"workspace_slug": "site", "config": {"parallel": 65}}"#, 422),
+        (
+            json,
+            r#"{"workspace_slug": "site", "config": {"colour": 1}}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "config": {"max_iterations": "x"}}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "config": {"parallel": 65}}"#,
+            422,
+        ),
         (json, r#"{"workspace_slug": "gone"}"#, 404),
-        (json, r#"{"workspace_slug": "site", "prompt_path": "prompts/gone.yaml"}"#, 422),
-        (json, r#"{"workspace_slug": "site", "prompt_path": "../PRD.md"}"#, 422),
-        (json, r#"{"workspace_slug": "site", "prompt_path": "prompts/../PRD.md"}"#, 422),
-        (json, r#"{"workspace_slug": "site", "prompt_path": "/etc/passwd"}"#, 422),
-        (json, r#"{"workspace_slug": "site", "prompt_fingerprint": "x"}"#, 422),
+        (
+            json,
+            r#"{"workspace_slug": "site", "prompt_path": "prompts/gone.yaml"}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "prompt_path": "../PRD.md"}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "prompt_path": "prompts/../PRD.md"}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "prompt_path": "/etc/passwd"}"#,
+            422,
+        ),
+        (
+            json,
+            r#"{"workspace_slug": "site", "prompt_fingerprint": "x"}"#,
+            422,
+        ),
         ("text/plain", r#"{"workspace_slug": "site"}"#, 415),
         (json, &"x".repeat(2000), 413),
         (json, &"[".repeat(1000), 400),
@@ -160,7 +216,10 @@ fn what_isn_t_as_it_should_be_is_a_problem_and_changes_nothing() {
         let answer = post(kind, body);
         let said = String::from_utf8_lossy(&answer.body).into_owned();
         assert_eq!(answer.status, status, "{body}: {said}");
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json")
+        );
         assert_eq!(answer.json()["status"], status);
     }
     for (method, path, status) in [
@@ -176,7 +235,11 @@ fn what_isn_t_as_it_should_be_is_a_problem_and_changes_nothing() {
         ("DELETE", "/v1/runs", 405),
     ] {
         let answer = s.ask("admin", method, path, None).expect(status);
-        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{path}");
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json"),
+            "{path}"
+        );
     }
     let audit = s.ask("admin", "GET", "/v1/audit", None).expect(200).json();
     assert_eq!(audit["events"], json!([]));

@@ -13,7 +13,9 @@ fn audit(p: &Project, args: &[&str]) -> Ran {
 
 fn lines(p: &Project) -> Vec<Value> {
     let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
-    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    text.lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
 }
 
 #[test]
@@ -27,10 +29,14 @@ fn each_wish_has_an_intent_before_and_an_outcome_after() {
         "prompt_fingerprint": "sha256:abc", "config": { "max_iterations": 1 },
     });
     let headers = [("ralph-actor", "alice@example.org")];
-    let run = s.ask_with("operator", "POST", "/v1/runs", Some(body), &headers).expect(201).json();
+    let run = s
+        .ask_with("operator", "POST", "/v1/runs", Some(body), &headers)
+        .expect(201)
+        .json();
     let id = run["run_id"].as_str().unwrap();
     s.ended(id);
-    s.ask("admin", "POST", &format!("/v1/runs/{id}/cancel"), None).expect(409);
+    s.ask("admin", "POST", &format!("/v1/runs/{id}/cancel"), None)
+        .expect(409);
     let all = lines(&p);
     let of: Vec<(&str, &str)> = all
         .iter()
@@ -60,14 +66,23 @@ fn each_wish_has_an_intent_before_and_an_outcome_after() {
     assert!(all[2]["duration_s"].as_f64().unwrap() > 0.0);
     let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
     assert!(!text.contains("swordfish"));
-    let page = s.ask("admin", "GET", "/v1/audit?limit=2", None).expect(200).json();
+    let page = s
+        .ask("admin", "GET", "/v1/audit?limit=2", None)
+        .expect(200)
+        .json();
     assert_eq!(page["events"], json!(all[..2]));
-    let next = format!("/v1/audit?limit=2&cursor={}", page["next_cursor"].as_str().unwrap());
+    let next = format!(
+        "/v1/audit?limit=2&cursor={}",
+        page["next_cursor"].as_str().unwrap()
+    );
     let page = s.ask("admin", "GET", &next, None).expect(200).json();
     assert_eq!(page["events"], json!(all[2..]));
     assert_eq!(page["next_cursor"], Value::Null);
     audit(&p, &["verify"]).expect(0).says("3 lines");
-    audit(&p, &["tail", "-n", "1"]).expect(0).says("ralph.run.terminal").never_says("submitted");
+    audit(&p, &["tail", "-n", "1"])
+        .expect(0)
+        .says("ralph.run.terminal")
+        .never_says("submitted");
     assert_eq!(audit(&p, &["export"]).expect(0).stdout, text);
 }
 
@@ -80,12 +95,18 @@ fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
     let path = p.side("service/audit.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("\"operator\"", "\"opera_or\"")).unwrap();
-    audit(&p, &["verify"]).expect(1).says("audit.jsonl:1").says("changed");
+    audit(&p, &["verify"])
+        .expect(1)
+        .says("audit.jsonl:1")
+        .says("changed");
     audit(&p, &["export"]).expect(1);
     let cut: String = whole.lines().take(2).map(|l| format!("{l}\n")).collect();
     fs::write(&path, cut).unwrap();
     audit(&p, &["verify"]).expect(1).says("missing");
-    p.start_command(Service::command(&p, &["serve"])).wait().expect(3).says("ralph audit verify");
+    p.start_command(Service::command(&p, &["serve"]))
+        .wait()
+        .expect(3)
+        .says("ralph audit verify");
 }
 
 #[test]
@@ -98,9 +119,15 @@ fn what_can_t_be_recorded_isn_t_done() {
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     let s = Service::again(&p);
     let body = json!({ "workspace_slug": "site" });
-    let said = s.ask("operator", "POST", "/v1/runs", Some(body)).expect(507).json();
+    let said = s
+        .ask("operator", "POST", "/v1/runs", Some(body))
+        .expect(507)
+        .json();
     assert_eq!(said["type"], "urn:ralph:problem:disk-full");
-    let runs = s.ask("observer", "GET", "/v1/runs", None).expect(200).json();
+    let runs = s
+        .ask("observer", "GET", "/v1/runs", None)
+        .expect(200)
+        .json();
     assert_eq!(runs["runs"], json!([]));
     assert_eq!(p.git(&["branch", "--list"]).lines().count(), 1);
 }
@@ -111,7 +138,11 @@ fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() 
     let web = Web::http();
     web.on("/audit", Reply::status(503, ""));
     let url = web.url("/audit");
-    Service::configure(&p, "", &format!("[relay]\nurl = {url:?}\ntoken_env = \"RELAY\""));
+    Service::configure(
+        &p,
+        "",
+        &format!("[relay]\nurl = {url:?}\ntoken_env = \"RELAY\""),
+    );
     let start = || {
         let mut command = Service::command(&p, &["serve", "--json"]);
         command.env("RELAY", "relay-secret");
@@ -134,9 +165,16 @@ fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() 
     let s = start();
     until(before + 3);
     let all = lines(&p);
-    let sent: Vec<Value> = web.bodies()[before..].iter().map(|b| serde_json::from_slice(b).unwrap()).collect();
+    let sent: Vec<Value> = web.bodies()[before..]
+        .iter()
+        .map(|b| serde_json::from_slice(b).unwrap())
+        .collect();
     assert_eq!(sent[..3], all[..3]);
-    assert!(web.heard().iter().all(|h| h == "POST /audit Bearer relay-secret"));
+    assert!(
+        web.heard()
+            .iter()
+            .all(|h| h == "POST /audit Bearer relay-secret")
+    );
     s.ended(&s.submit(json!({ "max_iterations": 1 })));
     until(before + 6);
     let last: Value = serde_json::from_slice(&web.bodies()[before + 5]).unwrap();

@@ -16,11 +16,20 @@ fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
         ("[serve]\nmax_run = 1", "did you mean `max_runs`?"),
         ("[serve]\nmax_runs = 0", "at least 1"),
         ("[serve]\nlisten = \"0.0.0.0:0\"", "allow_remote"),
-        ("[serve]\nlisten = \"0.0.0.0:0\"\nallow_remote = true", "allow_plain"),
+        (
+            "[serve]\nlisten = \"0.0.0.0:0\"\nallow_remote = true",
+            "allow_plain",
+        ),
         ("[serve]\norigins = [\"*\"]", "no origin"),
         ("[workspaces.\"../x\"]\npath = \"x\"", "no name"),
-        ("[tokens.a]\nrole = \"root\"\nfile = \"t\"", "serve.toml:2:8"),
-        ("[tokens.a]\nrole = \"admin\"\nfile = \"t\"\nworkspaces = [\"gone\"]", "gone"),
+        (
+            "[tokens.a]\nrole = \"root\"\nfile = \"t\"",
+            "serve.toml:2:8",
+        ),
+        (
+            "[tokens.a]\nrole = \"admin\"\nfile = \"t\"\nworkspaces = [\"gone\"]",
+            "gone",
+        ),
         ("[tokens.a]\nrole = \"admin\"", "either `file` or `env`"),
         ("[mint]\nkey = \"gone\"", "[keys.gone]"),
         ("", "RALPH_SERVE_TOKEN"),
@@ -79,14 +88,21 @@ fn the_openapi_document_names_every_route_and_resolves() {
             let method = method.to_uppercase();
             let answer = s.ask("", &method, &path, None);
             let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json");
-            assert_eq!(answer.status, if open { 200 } else { 401 }, "{method} {path}");
+            assert_eq!(
+                answer.status,
+                if open { 200 } else { 401 },
+                "{method} {path}"
+            );
             if let (false, Some(old)) = (open, path.strip_prefix("/v1")) {
                 s.ask("", &method, old, None).expect(401);
             }
         }
     }
     let run = &doc["components"]["schemas"]["Run"]["properties"];
-    assert!(run["prompt_fingerprint"].is_object() && run["status"].is_object(), "{run}");
+    assert!(
+        run["prompt_fingerprint"].is_object() && run["status"].is_object(),
+        "{run}"
+    );
 }
 
 #[test]
@@ -104,13 +120,24 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
     s.ask(&token, "GET", "/v1/runs", None).expect(200);
     s.ask(&token, "GET", "/v1/audit", None).expect(403);
     let body = json!({ "workspace_slug": "site" });
-    let run = s.ask(&token, "POST", "/v1/runs", Some(body)).expect(201).json();
+    let run = s
+        .ask(&token, "POST", "/v1/runs", Some(body))
+        .expect(201)
+        .json();
     assert_eq!(run["actor"], "tess");
     let spoilt = format!("{}A", &token[..token.len() - 1]);
-    let other = if spoilt == token { format!("{token}A") } else { spoilt };
+    let other = if spoilt == token {
+        format!("{token}A")
+    } else {
+        spoilt
+    };
     s.ask(&other, "GET", "/v1/runs", None).expect(401);
-    mint(&["--workspace", "shop", "--actor", "t", "--role", "admin"]).expect(3).says("shop");
-    mint(&[&site[..], &["admin", "--ttl", "2h"]].concat()).expect(3).says("max_ttl");
+    mint(&["--workspace", "shop", "--actor", "t", "--role", "admin"])
+        .expect(3)
+        .says("shop");
+    mint(&[&site[..], &["admin", "--ttl", "2h"]].concat())
+        .expect(3)
+        .says("max_ttl");
     mint(&[&site[..], &["root"]].concat()).expect(3);
     // Short ones end.
     let short = mint(&[&site[..], &["observer", "--ttl", "1s"]].concat()).expect(0);
@@ -122,7 +149,10 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
         }
         assert!(std::time::Instant::now() < until);
     };
-    assert!(expired["detail"].as_str().unwrap().contains("expired"), "{expired}");
+    assert!(
+        expired["detail"].as_str().unwrap().contains("expired"),
+        "{expired}"
+    );
     let (_, admin) = TOKENS[2];
     let ps = std::fs::read(format!("/proc/{}/cmdline", s.live.pid())).unwrap();
     assert!(!String::from_utf8_lossy(&ps).contains(admin));

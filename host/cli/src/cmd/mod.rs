@@ -7,6 +7,7 @@ pub mod bridge;
 pub mod check;
 pub mod doctor;
 pub mod explain;
+pub mod fingerprint;
 pub mod init;
 pub mod interactive;
 pub mod kit;

@@ -288,7 +288,10 @@ mod tests {
             let mut spoilt = whole.clone();
             spoilt[at] ^= 1;
             std::fs::write(&path, spoilt).unwrap();
-            assert!(each(dir.path(), |_, _| ()).unwrap().problem.is_some(), "byte {at}");
+            assert!(
+                each(dir.path(), |_, _| ()).unwrap().problem.is_some(),
+                "byte {at}"
+            );
         }
     }
 
@@ -301,7 +304,11 @@ mod tests {
         std::fs::write(&path, format!("{}\n", lines[..3].join("\n"))).unwrap();
         assert_eq!(each(dir.path(), |_, _| ()).unwrap().problem.unwrap().0, 4);
         assert!(Chain::open(dir.path()).is_err());
-        let body = lines[3].rsplit_once(",\"hash\"").unwrap().0.replace("\"n\":3", "\"n\":4");
+        let body = lines[3]
+            .rsplit_once(",\"hash\"")
+            .unwrap()
+            .0
+            .replace("\"n\":3", "\"n\":4");
         let forged = format!("{body},\"hash\":\"{}\"}}", sha256_hex(body.as_bytes()));
         std::fs::write(&path, format!("{}\n{forged}\n", lines[..3].join("\n"))).unwrap();
         assert_eq!(each(dir.path(), |_, _| ()).unwrap().problem.unwrap().0, 4);

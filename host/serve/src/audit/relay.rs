@@ -105,7 +105,9 @@ impl Relaying {
             }
             let found = read_line(&line).map_err(io::Error::other)?;
             if found.seq != taken + 1 {
-                return Err(io::Error::other("the audit isn't the one that was relayed before"));
+                return Err(io::Error::other(
+                    "the audit isn't the one that was relayed before",
+                ));
             }
             self.post(&line)?;
             (taken, at) = (found.seq, at + read as u64);

@@ -195,7 +195,12 @@ mod tests {
     use super::*;
 
     fn keys() -> Keys {
-        let key = |n: &str| (n.to_owned(), format!("{n}-0123456789012345678901234567").into());
+        let key = |n: &str| {
+            (
+                n.to_owned(),
+                format!("{n}-0123456789012345678901234567").into(),
+            )
+        };
         Keys {
             keys: ["old", "new"].map(key).into(),
             signer: Some("new".into()),
@@ -216,7 +221,10 @@ mod tests {
         let claims = keys.claims(&token, now).unwrap();
         assert_eq!((claims.sub.as_str(), claims.role), ("tess", Role::Operator));
         assert!(keys.claims(&token, claims.exp).is_err());
-        assert!(keys.claims(&token, now - 60).is_err(), "not from the future");
+        assert!(
+            keys.claims(&token, now - 60).is_err(),
+            "not from the future"
+        );
         let identity = keys.verify(&token).unwrap().unwrap();
         assert!(identity.scope.has("site") && !identity.scope.has("shop"));
         assert!(keys.mint("t", "site", Role::Admin, 3601).is_err());
@@ -243,7 +251,10 @@ mod tests {
         );
         let key = keys.keys["old"].clone();
         let good = forged(r#"{"alg":"HS256","kid":"old"}"#, &claims, &key);
-        assert!(keys.claims(&good, now).is_ok(), "an older key still verifies");
+        assert!(
+            keys.claims(&good, now).is_ok(),
+            "an older key still verifies"
+        );
         for header in [
             r#"{"alg":"none","kid":"old"}"#,
             r#"{"alg":"None","kid":"old"}"#,
@@ -253,7 +264,10 @@ mod tests {
             r#"{"alg":"HS256"}"#,
             r#"{"alg":"HS256","kid":"old","crit":["b64"]}"#,
         ] {
-            assert!(keys.claims(&forged(header, &claims, &key), now).is_err(), "{header}");
+            assert!(
+                keys.claims(&forged(header, &claims, &key), now).is_err(),
+                "{header}"
+            );
         }
         let unsigned = format!("{}.", good.rsplit_once('.').unwrap().0);
         assert!(keys.claims(&unsigned, now).is_err());

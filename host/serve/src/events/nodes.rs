@@ -164,7 +164,12 @@ impl Open {
                 let result = gate(result, *millis);
                 self.results.push(result);
             }
-            Fact::Answered { role, verdict, millis, .. } => {
+            Fact::Answered {
+                role,
+                verdict,
+                millis,
+                ..
+            } => {
                 let name = match role {
                     Role::Review => "review",
                     _ => "judge",

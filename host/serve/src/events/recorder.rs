@@ -72,7 +72,12 @@ impl Recorder {
     ///
     /// # Errors
     /// The store refuses: events are missing then.
-    pub async fn write(self: Arc<Self>, app: Shared, run: String, live: Arc<Live>) -> Result<(), StoreError> {
+    pub async fn write(
+        self: Arc<Self>,
+        app: Shared,
+        run: String,
+        live: Arc<Live>,
+    ) -> Result<(), StoreError> {
         let kept = u64::from(app.settings.serve.events_kept);
         loop {
             let (values, closed) = self.take();
@@ -108,7 +113,8 @@ impl Inner {
             }
             if self.left_out > 0 {
                 let count = std::mem::take(&mut self.left_out);
-                self.waiting.push_back(json!({ "type": "left_out", "count": count }));
+                self.waiting
+                    .push_back(json!({ "type": "left_out", "count": count }));
             }
             self.waiting.push_back(event);
         }

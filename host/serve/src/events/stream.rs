@@ -120,7 +120,8 @@ impl Stream {
     /// What the reader has isn't followed by what is here: it has to begin anew.
     async fn resync(&mut self, first: u64, last: u64) -> Result<(), Gone> {
         self.at = first.saturating_sub(1);
-        let data = json!({ "type": "resync", "run_id": self.run, "first_id": first, "last_id": last });
+        let data =
+            json!({ "type": "resync", "run_id": self.run, "first_id": first, "last_id": last });
         let at = self.at;
         self.send(format!("id: {at}\nevent: resync\ndata: {data}\n\n"))
             .await
@@ -141,7 +142,8 @@ impl Stream {
             };
             if first != self.at + 1 {
                 // Slower than events are thrown away.
-                self.resync(first, page.last().map_or(first, |e| e.id)).await?;
+                self.resync(first, page.last().map_or(first, |e| e.id))
+                    .await?;
             }
             let text: String = page.iter().map(|e| frame(e)).collect();
             self.at = page.last().map_or(self.at, |e| e.id);

@@ -87,7 +87,9 @@ pub async fn one(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     readable(&app, &caller, &id).await?;
-    let range = headers.get(RANGE).map(|r| r.to_str().unwrap_or_default().to_owned());
+    let range = headers
+        .get(RANGE)
+        .map(|r| r.to_str().unwrap_or_default().to_owned());
     let read = tokio::task::spawn_blocking(move || read(&app, &id, &path, range.as_deref()));
     read.await.map_err(Problem::internal)?
 }

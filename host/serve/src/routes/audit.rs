@@ -44,7 +44,12 @@ pub async fn page(
 ) -> Result<Json<AuditPage>, Problem> {
     caller.may(Action::ReadAudit)?;
     let asked = audit::Asked {
-        after: query.cursor.as_deref().map(cursor).transpose()?.unwrap_or(0),
+        after: query
+            .cursor
+            .as_deref()
+            .map(cursor)
+            .transpose()?
+            .unwrap_or(0),
         limit: limit(query.limit)?,
         scope: caller.scope().clone(),
         kind: query.kind,

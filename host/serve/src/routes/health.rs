@@ -33,7 +33,10 @@ pub async fn healthz(State(app): State<Shared>) -> Json<Health> {
 /// Takes work? For everybody.
 pub async fn readyz(State(app): State<Shared>) -> Result<Json<Health>, Problem> {
     if app.is_draining() {
-        return Err(Problem::unavailable("draining", "the service is about to end"));
+        return Err(Problem::unavailable(
+            "draining",
+            "the service is about to end",
+        ));
     }
     Ok(healthz(State(app)).await)
 }
@@ -46,8 +49,16 @@ pub async fn metrics(
     caller.may(Action::Read)?;
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     let gauges = [
-        ("ralph_runs_active", "Runs that are on.", app.runs.on() as u64),
-        ("ralph_runs_queued", "Runs that wait.", app.queue.waiting().await?),
+        (
+            "ralph_runs_active",
+            "Runs that are on.",
+            app.runs.on() as u64,
+        ),
+        (
+            "ralph_runs_queued",
+            "Runs that wait.",
+            app.queue.waiting().await?,
+        ),
     ];
     Ok((kind, app.metrics.text(&gauges)))
 }

@@ -129,7 +129,12 @@ pub fn document(version: &str) -> Value {
         ("/readyz", "readyz", "Takes work"),
     ] {
         let health = d.reference::<Health>();
-        d.add(&op("get", path, id, says, &[]), vec![], None, answer("200", "It is", JSON, health));
+        d.add(
+            &op("get", path, id, says, &[]),
+            vec![],
+            None,
+            answer("200", "It is", JSON, health),
+        );
     }
     let text = json!({ "type": "string" });
     d.add(
@@ -147,7 +152,13 @@ pub fn document(version: &str) -> Value {
     let query = d.query::<RunQuery>();
     let page = d.reference::<RunPage>();
     d.add(
-        &op("get", "/v1/runs", "listRuns", "Runs, newest first", &[400, 404]),
+        &op(
+            "get",
+            "/v1/runs",
+            "listRuns",
+            "Runs, newest first",
+            &[400, 404],
+        ),
         query,
         None,
         answer("200", "One page", JSON, page),
@@ -161,7 +172,13 @@ pub fn document(version: &str) -> Value {
     let mut answers = answer("201", "It is queued", JSON, run.clone());
     answers["200"] = answer("200", "It was submitted before", JSON, run.clone())["200"].clone();
     d.add(
-        &op("post", "/v1/runs", "submitRun", "Submit a run", &[400, 404, 408, 409, 413, 415, 422, 507]),
+        &op(
+            "post",
+            "/v1/runs",
+            "submitRun",
+            "Submit a run",
+            &[400, 404, 408, 409, 413, 415, 422, 507],
+        ),
         vec![key],
         Some((body, true)),
         answers,
@@ -177,17 +194,56 @@ pub fn document(version: &str) -> Value {
         "description": "Events after this one; `resync` comes first if they aren't kept any more",
     });
     d.add(
-        &op("get", "/v1/runs/{id}/events", "streamEvents", "A run's events, to its end", &[404]),
+        &op(
+            "get",
+            "/v1/runs/{id}/events",
+            "streamEvents",
+            "A run's events, to its end",
+            &[404],
+        ),
         vec![last],
         None,
-        answer("200", "Server-sent events", "text/event-stream", text.clone()),
+        answer(
+            "200",
+            "Server-sent events",
+            "text/event-stream",
+            text.clone(),
+        ),
     );
     let steer: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];
     let bodies = [
-        ("/v1/runs/{id}/cancel", "cancelRun", "End a run", d.reference::<CancelRun>(), false, "202"),
-        ("/v1/runs/{id}/pause", "pauseRun", "No new iteration", d.reference::<Nothing>(), false, "200"),
-        ("/v1/runs/{id}/resume", "resumeRun", "Iterations again", d.reference::<Nothing>(), false, "200"),
-        ("/v1/runs/{id}/inject", "injectPrompt", "A text for the next prompt", d.reference::<Inject>(), true, "200"),
+        (
+            "/v1/runs/{id}/cancel",
+            "cancelRun",
+            "End a run",
+            d.reference::<CancelRun>(),
+            false,
+            "202",
+        ),
+        (
+            "/v1/runs/{id}/pause",
+            "pauseRun",
+            "No new iteration",
+            d.reference::<Nothing>(),
+            false,
+            "200",
+        ),
+        (
+            "/v1/runs/{id}/resume",
+            "resumeRun",
+            "Iterations again",
+            d.reference::<Nothing>(),
+            false,
+            "200",
+        ),
+        (
+            "/v1/runs/{id}/inject",
+            "injectPrompt",
+            "A text for the next prompt",
+            d.reference::<Inject>(),
+            true,
+            "200",
+        ),
     ];
     for (path, id, says, body, required, status) in bodies {
         d.add(
@@ -199,7 +255,13 @@ pub fn document(version: &str) -> Value {
     }
     let artifacts = d.reference::<Artifacts>();
     d.add(
-        &op("get", "/v1/runs/{id}/artifacts", "listArtifacts", "What a run leaves behind", &[404]),
+        &op(
+            "get",
+            "/v1/runs/{id}/artifacts",
+            "listArtifacts",
+            "What a run leaves behind",
+            &[404],
+        ),
         vec![],
         None,
         answer("200", "What there is", JSON, artifacts),
@@ -208,7 +270,13 @@ pub fn document(version: &str) -> Value {
     let mut answers = answer("200", "All of it", "text/plain", text.clone());
     answers["206"] = answer("206", "A part of it", "text/plain", text)["206"].clone();
     d.add(
-        &op("get", "/v1/runs/{id}/artifacts/{path}", "getArtifact", "diff.patch, receipts/…, logs/…", &[404, 416]),
+        &op(
+            "get",
+            "/v1/runs/{id}/artifacts/{path}",
+            "getArtifact",
+            "diff.patch, receipts/…, logs/…",
+            &[404, 416],
+        ),
         vec![range],
         None,
         answers,
@@ -216,7 +284,13 @@ pub fn document(version: &str) -> Value {
     let query = d.query::<AuditQuery>();
     let page = d.reference::<AuditPage>();
     d.add(
-        &op("get", "/v1/audit", "audit", "What was asked for, and what came of it", &[400]),
+        &op(
+            "get",
+            "/v1/audit",
+            "audit",
+            "What was asked for, and what came of it",
+            &[400],
+        ),
         query,
         None,
         answer("200", "One page", JSON, page),

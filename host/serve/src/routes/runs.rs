@@ -124,10 +124,18 @@ pub async fn submit(
     let key = match headers.get("idempotency-key").map(|k| k.to_str()) {
         None => None,
         Some(Ok(key)) if (1..=255).contains(&key.len()) => Some(key.to_owned()),
-        Some(_) => return Err(Problem::bad("idempotency-key has 1 to 255 visible characters")),
+        Some(_) => {
+            return Err(Problem::bad(
+                "idempotency-key has 1 to 255 visible characters",
+            ));
+        }
     };
     let (run, new) = submit::submit(&app, &caller, wanted, key).await?;
-    let status = if new { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     let place = format!("/v1/runs/{}", run.run_id);
     Ok((status, [("location", place)], Json(run)).into_response())
 }
@@ -188,7 +196,12 @@ pub async fn cancel(
     Ok((StatusCode::ACCEPTED, Json(run)))
 }
 
-async fn steered(app: Shared, caller: Caller, id: String, wish: Wish) -> Result<Json<Run>, Problem> {
+async fn steered(
+    app: Shared,
+    caller: Caller,
+    id: String,
+    wish: Wish,
+) -> Result<Json<Run>, Problem> {
     found(&app, &caller, &id, Action::Steer).await?;
     Ok(Json(steer::steer(&app, &caller, &id, wish).await?))
 }

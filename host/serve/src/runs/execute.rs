@@ -81,11 +81,11 @@ async fn carry_out(app: Shared, mut run: Run, first: bool, stopping: Stopping) -
     };
     let before = tree::past_of(&app, &run.run_id).unwrap_or_default();
     let recorder = Arc::new(Recorder::new(&run.run_id, before.begun));
-    let writing = tokio::spawn(recorder.clone().write(
-        app.clone(),
-        run.run_id.clone(),
-        live,
-    ));
+    let writing = tokio::spawn(
+        recorder
+            .clone()
+            .write(app.clone(), run.run_id.clone(), live),
+    );
     let done = Box::pin(work(&app, &mut run, first, stopping, &recorder)).await;
     recorder.close();
     let written = match writing.await {

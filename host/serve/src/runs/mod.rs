@@ -171,7 +171,10 @@ pub async fn drain(app: &App) {
     let mut count = app.runs.count.subscribe();
     app.runs.stop(Stop::Graceful);
     let limit = app.settings.serve.drain.get();
-    if tokio::time::timeout(limit, count.wait_for(|n| *n == 0)).await.is_err() {
+    if tokio::time::timeout(limit, count.wait_for(|n| *n == 0))
+        .await
+        .is_err()
+    {
         app.runs.stop(Stop::Force);
         let _ = count.wait_for(|n| *n == 0).await;
     }

@@ -57,7 +57,10 @@ pub async fn cancel(
 ) -> Result<Run, Problem> {
     let reason = why.reason.unwrap_or_else(|| "cancelled".to_owned());
     if reason.chars().count() > 500 {
-        return Err(Problem::unprocessable("invalid", "the reason has at most 500 characters"));
+        return Err(Problem::unprocessable(
+            "invalid",
+            "the reason has at most 500 characters",
+        ));
     }
     let changing = app.runs.changing.lock().await;
     let mut run = app.run(id).await?;
@@ -90,12 +93,7 @@ pub async fn cancel(
 ///
 /// # Errors
 /// It isn't on, or can't do that.
-pub async fn steer(
-    app: &Shared,
-    caller: &Caller,
-    id: &str,
-    wish: Wish,
-) -> Result<Run, Problem> {
+pub async fn steer(app: &Shared, caller: &Caller, id: &str, wish: Wish) -> Result<Run, Problem> {
     let run = app.run(id).await?;
     over(&run)?;
     let desk = app.runs.desk(id).ok_or_else(|| {

@@ -52,7 +52,10 @@ pub async fn submit(
     key: Option<String>,
 ) -> Result<(Run, bool), Problem> {
     if app.is_draining() {
-        return Err(Problem::unavailable("draining", "the service is about to end"));
+        return Err(Problem::unavailable(
+            "draining",
+            "the service is about to end",
+        ));
     }
     ranges(&wanted.config)?;
     let path = app.workspace(&wanted.workspace_slug)?.path.clone();
@@ -66,7 +69,11 @@ pub async fn submit(
     let mut random = [0; 4];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
         .map_err(Problem::internal)?;
-    let id = format!("run-{}-{:08x}", clock::compact(), u32::from_be_bytes(random));
+    let id = format!(
+        "run-{}-{:08x}",
+        clock::compact(),
+        u32::from_be_bytes(random)
+    );
     let key = key.map(|key| Idempotency {
         whose: caller.name().to_owned(),
         key,
@@ -175,7 +182,9 @@ struct Prompt {
 /// Could the workspace's configuration run, and is the prompt what the client takes it for?
 fn look(path: &Path, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem> {
     let project = Project::open(path).map_err(unfit)?;
-    Trust::of(&project).and_then(|t| t.demand()).map_err(unfit)?;
+    Trust::of(&project)
+        .and_then(|t| t.demand())
+        .map_err(unfit)?;
     let Some(prompt) = &wanted.prompt_path else {
         if wanted.prompt_fingerprint.is_some() || wanted.prompts_yaml.is_some() {
             let detail = "prompt_fingerprint and prompts_yaml say something of prompt_path, which is missing";
@@ -191,13 +200,17 @@ fn look(path: &Path, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem> {
         return Err(Problem::unprocessable("path", detail));
     }
     let read = |ws: &Workspace, path: &str| ws.read(path, PROMPT_MAX);
-    let bytes = read(&project.ws, prompt).map_err(|e| Problem::unprocessable("path", e.to_string()))?;
+    let bytes =
+        read(&project.ws, prompt).map_err(|e| Problem::unprocessable("path", e.to_string()))?;
     let bytes = bytes.ok_or_else(|| Problem::unprocessable("prompt", "there is no such prompt"))?;
     let stored = read(&project.ws, &format!("{prompt}.fp"))
         .map_err(|e| Problem::unprocessable("path", e.to_string()))?
         .map(|b| String::from_utf8_lossy(&b).trim().to_owned());
     let differs = wanted.prompt_fingerprint.is_some() && wanted.prompt_fingerprint != stored;
-    let other = wanted.prompts_yaml.as_ref().is_some_and(|text| text.as_bytes() != bytes);
+    let other = wanted
+        .prompts_yaml
+        .as_ref()
+        .is_some_and(|text| text.as_bytes() != bytes);
     if differs || other {
         return Err(Problem::conflict(
             "prompt-changed",

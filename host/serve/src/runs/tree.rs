@@ -52,9 +52,8 @@ pub fn root(app: &App, run: &str) -> PathBuf {
 pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
     let slug = run.workspace.as_str();
     let workspace = app.settings.workspaces.get(slug);
-    let workspace = workspace.ok_or_else(|| {
-        Error::Usage(format!("serve.toml has no [workspaces.{slug}] any more"))
-    })?;
+    let workspace = workspace
+        .ok_or_else(|| Error::Usage(format!("serve.toml has no [workspaces.{slug}] any more")))?;
     let origin = Project::open(&workspace.path)?.ws;
     let git = Git::open(&origin)?;
     let own = dir(app, &run.run_id);
@@ -137,7 +136,8 @@ pub(super) fn past(ws: &Workspace) -> Result<Past, Error> {
         Fact::Selected { .. } => past.begun += 1,
         Fact::IterationEnded { .. } => past.ended += 1,
         Fact::Absorbed { facts, .. } => {
-            let ends = |f: &&ralph_engine::fact::Past| matches!(f.fact, Fact::IterationEnded { .. });
+            let ends =
+                |f: &&ralph_engine::fact::Past| matches!(f.fact, Fact::IterationEnded { .. });
             past.ended += u32::try_from(facts.iter().filter(ends).count()).unwrap_or(0);
         }
         _ => {}

@@ -80,12 +80,7 @@ pub trait Store: Send + Sync {
     /// Those that haven't come to an end, oldest first.
     async fn unfinished(&self) -> Result<Vec<Run>, StoreError>;
     /// Keeps events, of which the newest `kept` stay.
-    async fn append(
-        &self,
-        run: &str,
-        events: &[StoredEvent],
-        kept: u64,
-    ) -> Result<(), StoreError>;
+    async fn append(&self, run: &str, events: &[StoredEvent], kept: u64) -> Result<(), StoreError>;
     /// Events after this one, oldest first.
     async fn events(
         &self,

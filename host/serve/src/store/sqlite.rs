@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{
-    Idempotency, Queue, Run, Status, Store, StoreError, StoredEvent, Submitted, Wanted,
-};
+use super::{Idempotency, Queue, Run, Status, Store, StoreError, StoredEvent, Submitted, Wanted};
 use crate::auth::Scope;
 
 const FILE: &str = "store.sqlite";
@@ -81,7 +79,9 @@ impl Sqlite {
             )));
         }
         let reader = connect().map_err(shown)?;
-        reader.pragma_update(None, "query_only", true).map_err(shown)?;
+        reader
+            .pragma_update(None, "query_only", true)
+            .map_err(shown)?;
         Ok(Sqlite {
             writer: Arc::new(Mutex::new(writer)),
             reader: Arc::new(Mutex::new(reader)),
@@ -96,7 +96,8 @@ impl Sqlite {
         let done = tokio::task::spawn_blocking(move || {
             work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
         });
-        done.await.unwrap_or_else(|e| Err(StoreError(e.to_string())))
+        done.await
+            .unwrap_or_else(|e| Err(StoreError(e.to_string())))
     }
 
     async fn write<T: Send + 'static>(
@@ -190,7 +191,10 @@ impl Store for Sqlite {
         let (run, event) = (run.clone(), event.clone());
         self.write(move |t| {
             update(t, &run)?;
-            t.execute(INSERT, params![run.run_id, event.id, event.kind, event.data])?;
+            t.execute(
+                INSERT,
+                params![run.run_id, event.id, event.kind, event.data],
+            )?;
             Ok(())
         })
         .await
@@ -243,12 +247,7 @@ impl Store for Sqlite {
         .await
     }
 
-    async fn append(
-        &self,
-        run: &str,
-        events: &[StoredEvent],
-        kept: u64,
-    ) -> Result<(), StoreError> {
+    async fn append(&self, run: &str, events: &[StoredEvent], kept: u64) -> Result<(), StoreError> {
         let (run, events) = (run.to_owned(), events.to_vec());
         self.write(move |t| {
             let mut insert = t.prepare(INSERT)?;
@@ -256,7 +255,10 @@ impl Store for Sqlite {
                 insert.execute(params![run, event.id, event.kind, event.data])?;
             }
             if let Some(old) = events.last().and_then(|e| e.id.checked_sub(kept)) {
-                t.execute("DELETE FROM events WHERE run = ?1 AND id <= ?2", params![run, old])?;
+                t.execute(
+                    "DELETE FROM events WHERE run = ?1 AND id <= ?2",
+                    params![run, old],
+                )?;
             }
             Ok(())
         })
