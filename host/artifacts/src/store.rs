@@ -5,11 +5,22 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::error::ArtifactError;
 use crate::sha256_hex;
+
+/// All files together. Those that were used least lately make room for a new one, and are
+/// fetched again when they are needed.
+const MAX_TOTAL: u64 = 2 << 30;
+
+/// Such an old file of a write that never ended is removed.
+const NEW_MAX_AGE: Duration = Duration::from_secs(3600);
+
+/// A use is noted so exactly.
+const USED: Duration = Duration::from_secs(3600);
 
 /// The directory; made when the first file comes.
 #[derive(Debug, Clone)]
@@ -59,6 +70,7 @@ impl Store {
     pub fn put(&self, bytes: &[u8]) -> Result<String, ArtifactError> {
         let sha256 = sha256_hex(bytes);
         self.write(&sha256, bytes)?;
+        self.make_room(&sha256, MAX_TOTAL);
         Ok(sha256)
     }
 
@@ -85,9 +97,47 @@ impl Store {
         if !meta.is_file() || meta.len() > limit {
             return Err(io::Error::other("it is no file of an allowed size"));
         }
+        let now = SystemTime::now();
+        if meta.modified()?.elapsed().is_ok_and(|age| age > USED) {
+            // Only for the order in which files make room.
+            let _ = file.set_modified(now);
+        }
         let mut bytes = Vec::new();
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Keeps the bound. What can't be looked at or removed is left.
+    fn make_room(&self, new: &str, most: u64) {
+        let Ok(entries) = fs::read_dir(&self.dir) else {
+            return;
+        };
+        let mut kept = Vec::new();
+        for entry in entries.flatten() {
+            let (Ok(meta), Ok(name)) = (entry.metadata(), entry.file_name().into_string()) else {
+                continue;
+            };
+            let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if name.starts_with(".new-") {
+                if used.elapsed().is_ok_and(|age| age > NEW_MAX_AGE) {
+                    let _ = fs::remove_file(entry.path());
+                }
+            } else if !name.starts_with(new) {
+                kept.push((used, meta.len(), entry.path()));
+            } else {
+                kept.push((SystemTime::now(), meta.len(), entry.path()));
+            }
+        }
+        kept.sort();
+        let mut total: u64 = kept.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in &kept {
+            if total <= most {
+                return;
+            }
+            if !path.ends_with(new) && fs::remove_file(path).is_ok() {
+                total -= size;
+            }
+        }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
@@ -133,6 +183,36 @@ mod tests {
 
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_was_used_least_lately_makes_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let hours = |n: u64| SystemTime::now() - Duration::from_secs(n * 3600 + 60);
+        let aged = |name: &str, age: SystemTime| {
+            let path = dir.path().join("sha256").join(name);
+            File::open(path).unwrap().set_modified(age).unwrap();
+        };
+        let old = store.put(&[1; 400]).unwrap();
+        let used = store.put(&[2; 400]).unwrap();
+        fs::write(dir.path().join("sha256/.new-left"), "x").unwrap();
+        aged(&old, hours(2));
+        aged(&used, hours(3));
+        aged(".new-left", hours(2));
+        assert!(matches!(store.get(&used, 1000), Found::Whole(_)));
+        let new = store.put(&[3; 400]).unwrap();
+        store.make_room(&new, 900);
+        assert_eq!(store.get(&old, 1000), Found::Absent);
+        for kept in [&used, &new] {
+            assert!(matches!(store.get(kept, 1000), Found::Whole(_)));
+        }
+        assert!(!dir.path().join("sha256/.new-left").exists());
+        store.make_room(&new, 1);
+        assert!(
+            matches!(store.get(&new, 1000), Found::Whole(_)),
+            "the new one stays"
+        );
+    }
 
     #[test]
     fn only_what_has_its_digest_comes_out() {
