@@ -14,7 +14,11 @@ pub fn run() -> Result<ExitCode, String> {
     let mut steps = Steps::new(components::STEPS + 3);
     components::setup(&mut steps)?;
     let ralph = steps.step("ralph", || {
-        run_command(&mut cargo(["build", "--package", "ralph-cli"]), minutes(30))?;
+        let mut build = cargo(["build", "--package", "ralph-cli"]);
+        // Who only wants to see it need not wait for what helps with changing it.
+        build.env("CARGO_INCREMENTAL", "0");
+        build.env("CARGO_PROFILE_DEV_DEBUG", "none");
+        run_command(&mut build, minutes(30))?;
         paths::ralph()
     })?;
     let project = steps.step("a scratch project", project)?;
