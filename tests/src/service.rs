@@ -97,7 +97,8 @@ impl Service {
     pub fn started(p: &Project, command: Command) -> Service {
         let live = p.start_command(command);
         let said = live.first_line();
-        let addr = said["listen"].as_str().unwrap().parse().unwrap();
+        let addr = said["listen"].as_str().unwrap_or_else(|| panic!("{said}"));
+        let addr = addr.parse().unwrap();
         Service { live, addr }
     }
 
@@ -105,6 +106,12 @@ impl Service {
     pub fn of(p: &Project) -> Service {
         Service::configure(p, "", "");
         Service::again(p)
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub fn kill(self) {
+        self.live.kill();
+        self.live.wait();
     }
 
     /// Sends bytes on a connection of their own; the answer.

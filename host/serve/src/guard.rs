@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::app::Shared;
 use crate::problem::Problem;
+use crate::settings::Serve;
 
 /// A handler has so long; a stream's body may take longer.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -23,11 +24,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Names {
     hosts: Vec<String>,
     origins: Vec<String>,
+    /// `http://` or `https://`
+    scheme: &'static str,
 }
 
 impl Names {
     /// Its own address, `localhost` where that is this machine, and what the operator names.
-    pub fn new(listen: SocketAddr, hosts: &[String], origins: &[String]) -> Names {
+    pub fn new(listen: SocketAddr, serve: &Serve) -> Names {
         let port = listen.port();
         let mut all = vec![listen.to_string()];
         if listen.ip().is_loopback() {
@@ -35,14 +38,16 @@ impl Names {
                 all.push(format!("{name}:{port}"));
             }
         }
-        for host in hosts {
+        for host in &serve.hosts {
             let host = host.to_ascii_lowercase();
             all.push(format!("{host}:{port}"));
             all.push(host);
         }
+        let origins = serve.origins.iter();
         Names {
             hosts: all,
-            origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(),
+            origins: origins.map(|o| o.to_ascii_lowercase()).collect(),
+            scheme: serve.scheme(),
         }
     }
 
@@ -58,7 +63,7 @@ impl Names {
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
             let own = origin
-                .strip_prefix("http://")
+                .strip_prefix(self.scheme)
                 .is_some_and(|o| self.hosts.iter().any(|h| h == o));
             if !own && !self.origins.contains(&origin) {
                 let status = StatusCode::FORBIDDEN;

@@ -5,7 +5,7 @@
 //! - [`guard`]: what holds for every request; [`problem`]: errors as clients get them
 //! - [`audit`]: what was asked for, on the disk before it is done
 //! - [`store`]: what must not be lost; [`runs`]: from a submission to a run's end; [`events`]: what it tells meanwhile
-//! - [`routes`]: the addresses; [`server`]: connections
+//! - [`routes`]: the addresses; [`server`], [`tls`]: connections
 //! - [`app`], [`service`]: what all of them share, from its start to its end
 
 pub mod app;
@@ -22,3 +22,4 @@ pub mod server;
 pub mod service;
 pub mod settings;
 pub mod store;
+pub mod tls;

@@ -8,8 +8,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What went wrong with one request.
+#[derive(Debug, Clone)]
+pub struct Problem(Box<Body>);
+
+/// The same as it is sent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Problem {
+#[schemars(rename = "Problem")]
+pub struct Body {
     /// `urn:ralph:problem:<kind>`; stable, for programs.
     #[serde(rename = "type")]
     pub kind: String,
@@ -27,30 +32,38 @@ pub struct Problem {
     retry_after: Option<u64>,
 }
 
+impl std::ops::Deref for Problem {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        &self.0
+    }
+}
+
 impl Problem {
     /// One of this kind.
     pub fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Problem {
-        Problem {
+        Problem(Box::new(Body {
             kind: format!("urn:ralph:problem:{kind}"),
             title: status.canonical_reason().unwrap_or("Error").to_owned(),
             status: status.as_u16(),
             detail: detail.into(),
             more: Map::new(),
             retry_after: None,
-        }
+        }))
     }
 
     /// With a member more.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Problem {
-        self.more.insert(name.to_owned(), value.into());
+        self.0.more.insert(name.to_owned(), value.into());
         self
     }
 
     /// To be tried again after so many seconds.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Problem {
-        self.retry_after = Some(seconds);
+        self.0.retry_after = Some(seconds);
         self
     }
 
@@ -106,7 +119,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();

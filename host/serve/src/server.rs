@@ -4,25 +4,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
 
 use crate::app::Shared;
 use crate::routes;
 
 /// The head of a request has to be there within this time; idle connections are closed after it too.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+/// TLS has to be agreed on within this time.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// What of a head is read at most.
 const HEAD_MAX: usize = 64 * 1024;
 /// At the end, answers have so long to be written.
 const END_TIME: Duration = Duration::from_secs(2);
 
 /// Serves until `ending` is done, then lets answers be written.
-pub async fn serve(app: &Shared, listener: TcpListener, ending: impl Future<Output = ()>) {
+pub async fn serve(
+    app: &Shared,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    ending: impl Future<Output = ()>,
+) {
     let service = TowerToHyperService::new(routes::router(app));
     let places = Arc::new(Semaphore::new(app.settings.serve.max_connections as usize));
     let graceful = GracefulShutdown::new();
@@ -45,19 +55,34 @@ pub async fn serve(app: &Shared, listener: TcpListener, ending: impl Future<Outp
             },
         };
         let _ = stream.set_nodelay(true);
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIME)
-            .max_buf_size(HEAD_MAX)
-            .serve_connection(TokioIo::new(stream), service.clone());
-        let connection = graceful.watch(connection);
+        let (service, watcher, tls) = (service.clone(), graceful.watcher(), tls.clone());
         tokio::spawn(async move {
-            if let Err(e) = connection.await {
-                tracing::debug!("a connection ended: {e}");
+            let _place = place;
+            match tls {
+                None => speak(stream, service, watcher).await,
+                Some(tls) => match tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => speak(stream, service, watcher).await,
+                    Ok(Err(e)) => tracing::debug!("no TLS: {e}"),
+                    Err(_) => tracing::debug!("no TLS in time"),
+                },
             }
-            drop(place);
         });
     }
     drop(listener);
     let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
+}
+
+async fn speak(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    service: TowerToHyperService<Router>,
+    watcher: Watcher,
+) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(HEAD_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(e) = watcher.watch(connection).await {
+        tracing::debug!("a connection ended: {e}");
+    }
 }

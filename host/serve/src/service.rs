@@ -11,6 +11,7 @@ use ralph_runner::Error;
 use rustix::fs::{FlockOperation, flock};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use crate::app::{App, Shared};
 use crate::audit::Audit;
@@ -29,6 +30,7 @@ pub struct Service {
     listener: TcpListener,
     addr: SocketAddr,
     relay: Option<Relaying>,
+    tls: Option<TlsAcceptor>,
     _lock: File,
 }
 
@@ -57,12 +59,14 @@ impl Service {
         let relay = settings.relay.as_ref();
         let relay = relay.map(|r| Relaying::new(data.clone(), r)).transpose();
         let relay = relay.map_err(Error::Usage)?;
+        let tls = settings.serve.tls.as_ref();
+        let tls = tls.map(crate::tls::acceptor).transpose()?;
         let wanted = settings.serve.listen;
         let listener = TcpListener::bind(wanted)
             .await
             .map_err(|e| Error::Usage(format!("[serve] listen: {wanted}: {e}")))?;
         let addr = listener.local_addr().map_err(io)?;
-        let names = Names::new(addr, &settings.serve.hosts, &settings.serve.origins);
+        let names = Names::new(addr, &settings.serve);
         let app = Arc::new(App {
             runs: Runs::new(settings.serve.max_runs),
             store: store.clone(),
@@ -85,6 +89,7 @@ impl Service {
             listener,
             addr,
             relay,
+            tls,
             _lock: lock,
         })
     }
@@ -92,6 +97,11 @@ impl Service {
     /// Where it listens.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The same for people.
+    pub fn url(&self) -> String {
+        format!("{}{}", self.app.settings.serve.scheme(), self.addr)
     }
 
     /// Serves until `ending` is done, then ends in good order.
@@ -108,7 +118,7 @@ impl Service {
             runs::drain(&app).await;
             app.closing.send_replace(true);
         };
-        server::serve(&self.app, self.listener, ending).await;
+        server::serve(&self.app, self.listener, self.tls, ending).await;
         dispatching.abort();
         if let Some(relaying) = relaying {
             relaying.abort();

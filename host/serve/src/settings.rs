@@ -55,6 +55,8 @@ pub struct Serve {
     pub allow_remote: bool,
     /// Others may come unencrypted: something in front of the service encrypts.
     pub allow_plain: bool,
+    /// Encrypts.
+    pub tls: Option<Tls>,
     /// Names by which it is reached, beside its own address.
     pub hosts: Vec<String>,
     /// Pages of which origin may ask, e.g. `https://console.example`.
@@ -73,6 +75,16 @@ pub struct Serve {
     pub heartbeat: Span,
 }
 
+impl Serve {
+    /// How addresses of it begin.
+    pub fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => "https://",
+            None => "http://",
+        }
+    }
+}
+
 impl Default for Serve {
     fn default() -> Serve {
         let span = |text| Span::parse(text).unwrap_or_default();
@@ -83,6 +95,7 @@ impl Default for Serve {
             data: None,
             allow_remote: false,
             allow_plain: false,
+            tls: None,
             hosts: Vec::new(),
             origins: Vec::new(),
             rate: 50,
@@ -93,6 +106,18 @@ impl Default for Serve {
             heartbeat: span("15s"),
         }
     }
+}
+
+/// `[serve.tls]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// The chain of certificates, PEM.
+    pub cert: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// Only clients with a certificate by one of these come in, PEM.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// `[workspaces.<slug>]`
@@ -221,6 +246,16 @@ impl Settings {
         for workspace in settings.workspaces.values_mut() {
             workspace.path = dir.join(&workspace.path);
         }
+        if let Some(tls) = &mut settings.serve.tls {
+            let files = [
+                Some(&mut tls.cert),
+                Some(&mut tls.key),
+                tls.client_ca.as_mut(),
+            ];
+            for file in files.into_iter().flatten() {
+                *file = dir.join(&*file);
+            }
+        }
         let tokens = settings.tokens.values_mut().filter_map(|t| t.file.as_mut());
         let keys = settings.keys.values_mut().filter_map(|k| k.file.as_mut());
         for file in tokens.chain(keys).chain(settings.serve.data.as_mut()) {
@@ -280,9 +315,9 @@ impl Settings {
                     serve.listen
                 ));
             }
-            if !serve.allow_plain {
+            if !serve.allow_plain && serve.tls.is_none() {
                 return Err(
-                    "[serve] tokens would go over the network in the clear; `allow_plain = true` says that a proxy in front encrypts".into(),
+                    "[serve] tokens would go over the network in the clear: set up [serve.tls], or say by `allow_plain = true` that a proxy in front encrypts".into(),
                 );
             }
         }

@@ -91,7 +91,7 @@ fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
     let p = Project::build().ready();
     let s = Service::of(&p);
     s.ended(&s.submit(json!({ "max_iterations": 1 })));
-    drop(s);
+    s.kill();
     let path = p.side("service/audit.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("\"operator\"", "\"opera_or\"")).unwrap();
@@ -158,7 +158,7 @@ fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() 
         }
     };
     until(1);
-    drop(s);
+    s.kill();
     // Gone before anything was taken: the next service has it all still.
     web.on("/audit", Reply::ok(""));
     let before = web.bodies().len();

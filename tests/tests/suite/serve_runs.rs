@@ -159,13 +159,14 @@ fn the_stream_goes_on_after_any_event_and_says_when_it_can_t() {
 
 #[test]
 fn too_old_an_event_gives_one_resync_and_what_is_kept() {
+    let tasks: String = (0..10).map(|n| format!("- [ ] Thing {n}\n")).collect();
     let p = Project::build()
-        .agent("seq 1 400\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .tasks("PRD.md", format!("# Plan\n\n## Tasks\n\n{tasks}"))
         .ready();
     Service::configure(&p, "events_kept = 100", "");
     let s = Service::again(&p);
-    let id = s.submit(json!({ "max_iterations": 1 }));
-    s.ended(&id);
+    let id = s.submit(json!({}));
+    assert_eq!(s.ended(&id)["attempts"], 10);
     let kept: Vec<Event> = s.events(&id, Some("1")).collect();
     assert_eq!(kept[0].kind, "resync");
     in_order(&kept[1..], kept[0].id);
@@ -178,7 +179,7 @@ fn too_old_an_event_gives_one_resync_and_what_is_kept() {
 #[test]
 fn a_reader_that_doesn_t_read_holds_up_nobody() {
     let p = Project::build()
-        .agent("seq 1 20000\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .agent("n=0\nwhile [ $n -lt 2000 ]; do printf '%08000d\\n' 0; n=$((n+1)); done\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
         .ready();
     let s = Service::of(&p);
     let id = s.submit(json!({ "max_iterations": 1 }));
@@ -258,8 +259,7 @@ fn killed_the_service_goes_on_with_what_ran_and_begins_what_waited() {
     let seen = stream
         .find(|e| e.kind == "node" && e.data["node"] == "agent")
         .unwrap();
-    s.live.kill();
-    s.live.wait();
+    s.kill();
     let s = Service::again(&p);
     // Exactly what follows what the reader had before the death.
     let rest: Vec<Event> = s.events(&first, Some(&seen.id.to_string())).collect();

@@ -1,7 +1,12 @@
 //! `ralph serve`: its file, its start and its end.
 
+use std::io::{Read, Write};
+
 use ralph_tests::{KEY, Project, Service, TOKENS};
 use rustix::process::Signal;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
 
 #[test]
@@ -43,7 +48,7 @@ fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
 #[test]
 fn it_is_alive_secured_and_ends_in_good_order() {
     let p = Project::build().ready();
-    let mut s = Service::of(&p);
+    let s = Service::of(&p);
     for path in ["/healthz", "/readyz"] {
         let answer = s.ask("", "GET", path, None).expect(200);
         assert_eq!(answer.json()["status"], "ok");
@@ -156,4 +161,66 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
     let (_, admin) = TOKENS[2];
     let ps = std::fs::read(format!("/proc/{}/cmdline", s.live.pid())).unwrap();
     assert!(!String::from_utf8_lossy(&ps).contains(admin));
+}
+
+/// Asks over TLS; what was answered, or why nothing.
+fn over_tls(addr: std::net::SocketAddr, certificate: bool) -> std::io::Result<String> {
+    let pem = |name: &str| ralph_tests::web::Web::ca().with_file_name(name);
+    let chain = |name: &str| vec![CertificateDer::from_pem_file(pem(name)).unwrap()];
+    let mut roots = RootCertStore::empty();
+    roots.add(chain("ca.pem").remove(0)).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = if certificate {
+        let key = PrivateKeyDer::from_pem_file(pem("server.key")).unwrap();
+        builder
+            .with_client_auth_cert(chain("server.pem"), key)
+            .unwrap()
+    } else {
+        builder.with_no_client_auth()
+    };
+    let name = ServerName::from(addr.ip());
+    let tls = ClientConnection::new(config.into(), name).unwrap();
+    let stream = std::net::TcpStream::connect(addr)?;
+    stream.set_read_timeout(Some(ralph_tests::LIMIT))?;
+    let mut stream = StreamOwned::new(tls, stream);
+    write!(
+        stream,
+        "GET /healthz HTTP/1.1\r\nhost: {addr}\r\nconnection: close\r\n\r\n"
+    )?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[test]
+fn it_encrypts_and_asks_clients_for_certificates_if_it_is_told_to() {
+    let p = Project::build().ready();
+    let web = ralph_tests::web::Web::ca();
+    let pem = |name: &str| web.with_file_name(name).display().to_string();
+    let (cert, key, ca) = (pem("server.pem"), pem("server.key"), pem("ca.pem"));
+    let tls = format!("[serve.tls]\ncert = {cert:?}\nkey = {key:?}\n");
+    Service::configure(&p, "", &tls);
+    let s = Service::again(&p);
+    assert!(over_tls(s.addr, false).unwrap().starts_with("HTTP/1.1 200"));
+    // Who speaks in the clear gets nothing, and holds up nobody.
+    let mut plain = s.connect();
+    plain.write_all(b"GET /healthz HTTP/1.1\r\n\r\n").unwrap();
+    let mut said = Vec::new();
+    let _ = plain.read_to_end(&mut said);
+    assert!(!said.starts_with(b"HTTP"));
+    s.kill();
+    Service::configure(&p, "", &format!("{tls}client_ca = {ca:?}\n"));
+    let s = Service::again(&p);
+    assert!(over_tls(s.addr, true).unwrap().starts_with("HTTP/1.1 200"));
+    over_tls(s.addr, false).unwrap_err();
+    s.kill();
+    Service::configure(&p, "", &tls.replace("server.key", "gone.key"));
+    p.start_command(Service::command(&p, &["serve"]))
+        .wait()
+        .expect(3)
+        .says("gone.key");
 }

@@ -8,7 +8,7 @@ use ralph_config::units::Span;
 #[derive(ClapArgs)]
 pub struct ServeFile {
     /// Instead of serve.toml in the user's configuration directory
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 }
 

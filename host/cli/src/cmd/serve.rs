@@ -28,7 +28,7 @@ pub async fn serve(args: ServeArgs, out: &Out) -> Result<ExitCode, Error> {
     ralph_runner::host_soon();
     let service = Service::open(settings, env!("CARGO_PKG_VERSION")).await?;
     let addr = service.addr();
-    out.text(format!("http://{addr}; ctrl-c ends"));
+    out.text(format!("{}; ctrl-c ends", service.url()));
     if out.json {
         out.line(&json!({ "listen": addr }));
     }

@@ -12,7 +12,7 @@ use super::health::Health;
 use super::runs::{RunPage, RunQuery};
 use super::stats::Stats;
 use crate::app::Shared;
-use crate::problem::Problem;
+use crate::problem::Body as Problem;
 use crate::runs::steer::{CancelRun, Inject, Nothing};
 use crate::runs::submit::SubmitRun;
 use crate::store::Run;

@@ -119,6 +119,7 @@ async fn work(
     recorder: &Arc<Recorder>,
 ) -> Result<EndReason, Error> {
     let tree = tree::ready(app, run).await?;
+    known(app, run).await?;
     let mut project = tree.project.clone();
     match tree::past(&project.ws)?.end {
         // The service died after the run's end.
@@ -158,4 +159,16 @@ async fn work(
         recorder.tell(json!({ "type": "notice", "text": format!("no diff.patch: {e}") }));
     }
     Ok(ended?.end)
+}
+
+/// Where its work is can be asked from now on.
+async fn known(app: &Shared, run: &Run) -> Result<(), Error> {
+    let _changing = app.runs.changing.lock().await;
+    let failed = |e: crate::store::StoreError| Error::Internal(e.to_string());
+    if let Some(mut now) = app.store.run(&run.run_id).await.map_err(failed)? {
+        now.branch.clone_from(&run.branch);
+        now.base.clone_from(&run.base);
+        app.store.update(&now).await.map_err(failed)?;
+    }
+    Ok(())
 }

@@ -77,7 +77,7 @@ pub async fn submit(
     let key = key.map(|key| Idempotency {
         whose: caller.name().to_owned(),
         key,
-        digest: sha256_hex(&serde_json::to_vec(&wanted).unwrap_or_default()),
+        digest: sha256_hex(serde_json::to_vec(&wanted).unwrap_or_default()),
     });
     let run = Run {
         run_id: id.clone(),
