@@ -69,6 +69,7 @@ struct State {
     /// Replies to requests without an `Authorization`.
     bare: HashMap<String, Reply>,
     heard: Vec<String>,
+    bodies: Vec<Vec<u8>>,
     /// Bytes of endless bodies.
     sent: u64,
 }
@@ -161,6 +162,11 @@ impl Web {
         self.state().heard.clone()
     }
 
+    /// The body of each request so far.
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        self.state().bodies.clone()
+    }
+
     /// How much of endless bodies was taken so far, by the client or on its way to it.
     pub fn sent(&self) -> u64 {
         self.state().sent
@@ -200,6 +206,7 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>) -> std::io::Result<()>
         let mut state = state.lock().expect("the state");
         let heard = format!("{method} {path} {authorisation}");
         state.heard.push(heard.trim_end().to_owned());
+        state.bodies.push(body);
         let bare = state.bare.get(path).filter(|_| authorisation.is_empty());
         let reply = bare.or_else(|| state.replies.get(path)).cloned();
         reply.unwrap_or_else(|| Reply::status(404, "nothing here"))

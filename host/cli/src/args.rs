@@ -5,6 +5,7 @@ mod gates;
 mod live;
 mod named;
 mod plugin;
+mod serve;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub use gates::{GatesArgs, GatesCommand};
 pub use live::*;
 pub use named::*;
 pub use plugin::*;
+pub use serve::*;
 
 /// Runs coding agents in a loop: one task per iteration, checked by the host.
 ///
@@ -102,6 +104,12 @@ pub enum Command {
     Bridge,
     /// Serve tools and commands over TCP
     Listen(ListenArgs),
+    /// Serve runs over HTTP, as serve.toml says
+    Serve(ServeArgs),
+    /// Look at a service's audit
+    Audit(AuditArgs),
+    /// Make tokens for a service
+    Token(TokenArgs),
     /// Serve an agent the same tools: the Model Context Protocol on standard input and output
     Mcp,
     /// List the runs that are on, in any project
@@ -138,6 +146,7 @@ impl Command {
                 | Command::Bridge
                 | Command::Listen(_)
                 | Command::Mcp
+                | Command::Serve(_)
                 | Command::Agent(_)
                 | Command::Check
                 | Command::Watch(_)
@@ -148,7 +157,10 @@ impl Command {
 
     /// Does it serve others until they or a signal end it?
     pub fn serves(&self) -> bool {
-        matches!(self, Command::Bridge | Command::Listen(_) | Command::Mcp)
+        matches!(
+            self,
+            Command::Bridge | Command::Listen(_) | Command::Mcp | Command::Serve(_)
+        )
     }
 
     pub fn name(&self) -> &'static str {
@@ -160,6 +172,9 @@ impl Command {
             Command::Bridge => "bridge",
             Command::Listen(_) => "listen",
             Command::Mcp => "mcp",
+            Command::Serve(_) => "serve",
+            Command::Audit(_) => "audit",
+            Command::Token(_) => "token",
             Command::Check => "check",
             Command::Watch(_) => "watch",
             Command::Gates(_) => "gates",

@@ -12,6 +12,7 @@
 //! - [`templates`]: the `ralph.toml` that `ralph init` writes
 //! - `source`, `tree`, `walk`, `checks`, `paths`: the steps of [`load()`]
 //! - `legacy`, `legacy_apply`, `legacy_convert`: files written for the Python loop
+//! - [`strict()`]: other files of TOML, read as strictly
 //! - `show`: outside text made visible
 
 pub mod builtins;
@@ -41,6 +42,7 @@ pub mod schema;
 mod shape;
 mod show;
 mod source;
+mod strict;
 pub mod templates;
 mod tree;
 pub mod types;
@@ -64,5 +66,6 @@ pub use powers::{Power, digest, powers};
 pub use reference::{OciName, Reference, is_sha256};
 pub use schema::schema;
 pub use source::Source;
+pub use strict::strict;
 pub use types::Config;
 pub use user::User;

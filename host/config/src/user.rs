@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use crate::error::ConfigError;
-use crate::source::Source;
 
 /// `config.toml` in the user's configuration directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -21,15 +20,7 @@ impl User {
     /// # Errors
     /// No TOML, unknown keys, wrong types.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<User, ConfigError> {
-        let source = Source::from_bytes(name, bytes)?;
-        source.check()?;
-        toml::from_str(source.toml()).map_err(|e| {
-            let error = ConfigError::new(name, e.message());
-            match e.span() {
-                Some(span) => error.at(source.position(span.start)),
-                None => error,
-            }
-        })
+        crate::strict(name, bytes)
     }
 }
 

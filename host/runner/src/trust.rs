@@ -5,7 +5,7 @@
 //! outside the repository: `${XDG_STATE_HOME:-~/.local/state}/ralph/trusted/<hash>`.
 
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ralph_config::Power;
 use ralph_workspace::sha256_hex;
@@ -28,6 +28,14 @@ pub struct Trust {
 impl Trust {
     /// Looks at a project. Changes nothing.
     pub fn of(project: &Project) -> Result<Trust, Error> {
+        Trust::at(project, project.ws.root())
+    }
+
+    /// The same of a worktree of the project at `root`, to which trust was given.
+    ///
+    /// # Errors
+    /// Its files can't be read.
+    pub fn at(project: &Project, root: &Path) -> Result<Trust, Error> {
         let pins = Pins::of(&project.ws)?;
         let mut digests = Vec::new();
         let mut pinned_by_lock = Vec::new();
@@ -50,7 +58,7 @@ impl Trust {
         }
         let mut powers = ralph_config::powers(&project.config);
         powers.extend(pinned_by_lock);
-        let digest = ralph_config::digest(&powers, &project.ws.root().to_string_lossy(), &digests);
+        let digest = ralph_config::digest(&powers, &root.to_string_lossy(), &digests);
         let given = !project.configured || powers.is_empty() || file(&digest)?.exists();
         Ok(Trust {
             powers,

@@ -141,7 +141,9 @@ fn unfit(command: &Command) -> Option<&'static str> {
         | Command::Tail(_)
         | Command::Bridge
         | Command::Listen(_)
+        | Command::Serve(_)
         | Command::Mcp => "it has no end",
+        Command::Audit(_) | Command::Token(_) => "it is for the service's operator, at a terminal",
         Command::Trust(_) => "what may run is accepted by a person, at a terminal",
         Command::Plugin(a) if matches!(a.command, PluginCommand::Kit(_)) => {
             "it builds and reads what lies anywhere; that is done at a terminal"

@@ -18,6 +18,7 @@ pub mod plugin;
 pub mod preview;
 pub mod run;
 pub mod schema;
+pub mod serve;
 pub mod status;
 pub mod steer;
 pub mod supervise;

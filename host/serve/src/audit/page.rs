@@ -1,0 +1,52 @@
+//! The audit by pages.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::chain::{FILE, LINE_MAX};
+use crate::auth::Scope;
+
+/// Which lines are wanted.
+pub struct Asked {
+    /// Those after this one.
+    pub after: u64,
+    /// So many.
+    pub limit: usize,
+    /// Of these workspaces.
+    pub scope: Scope,
+    /// Of this type.
+    pub kind: Option<String>,
+}
+
+/// Lines, oldest first, and after which one to go on.
+///
+/// # Errors
+/// The disk refuses.
+pub fn page(dir: &Path, asked: &Asked) -> std::io::Result<(Vec<Value>, Option<u64>)> {
+    let mut reader = BufReader::new(File::open(dir.join(FILE))?);
+    let (mut found, mut line, mut last) = (Vec::new(), Vec::new(), asked.after);
+    loop {
+        line.clear();
+        (&mut reader).take(LINE_MAX).read_until(b'\n', &mut line)?;
+        // The last one may just be written.
+        let Ok(value) = serde_json::from_slice::<Value>(&line) else {
+            return Ok((found, None));
+        };
+        let seq = value["seq"].as_u64().unwrap_or(0);
+        let text = |key: &str| value[key].as_str().unwrap_or_default();
+        if seq <= asked.after
+            || !asked.scope.has(text("workspace"))
+            || asked.kind.as_ref().is_some_and(|k| k != text("type"))
+        {
+            continue;
+        }
+        if found.len() == asked.limit {
+            return Ok((found, Some(last)));
+        }
+        last = seq;
+        found.push(value);
+    }
+}

@@ -1,0 +1,6 @@
+//! A run's events: from what the engine tells, over the store, to whoever follows.
+
+pub mod live;
+mod nodes;
+pub mod recorder;
+pub mod stream;

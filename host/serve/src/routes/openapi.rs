@@ -1,0 +1,285 @@
+//! `GET /openapi.json`: OpenAPI 3.1, made from the types that are read and answered with.
+
+use axum::Json;
+use axum::extract::State;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use super::artifacts::Artifacts;
+use super::audit::{AuditPage, AuditQuery};
+use super::health::Health;
+use super::prompts::{DeleteQuery, Edited, Prompt, Prompts, SavePrompt};
+use super::runs::{RunPage, RunQuery};
+use super::stats::Stats;
+use crate::app::Shared;
+use crate::problem::Problem;
+use crate::runs::steer::{CancelRun, Inject, Nothing};
+use crate::runs::submit::SubmitRun;
+use crate::store::Run;
+
+struct Document {
+    generator: SchemaGenerator,
+    paths: Map<String, Value>,
+}
+
+/// One operation.
+struct Operation<'a> {
+    method: &'a str,
+    path: &'a str,
+    id: &'a str,
+    says: &'a str,
+    /// What else than 401, 403 and 429 may be answered.
+    problems: &'a [u16],
+}
+
+impl Document {
+    fn reference<T: JsonSchema>(&mut self) -> Value {
+        self.generator.subschema_for::<T>().to_value()
+    }
+
+    /// Members of a type, as parameters of a query.
+    fn query<T: JsonSchema>(&mut self) -> Vec<Value> {
+        let schema: Schema = T::json_schema(&mut self.generator);
+        let members = schema.get("properties").and_then(Value::as_object);
+        members
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| {
+                let mut schema = schema.clone();
+                let says = schema.get("description").cloned();
+                // In a query there is no null.
+                let null = schema["type"].as_array().cloned();
+                if let Some(kind) = null.and_then(|t| t.first().cloned()) {
+                    schema["type"] = kind;
+                }
+                if let Some(some) = schema["anyOf"].get(0).cloned() {
+                    schema = some;
+                }
+                if let Some(members) = schema.as_object_mut() {
+                    members.remove("default");
+                    members.remove("description");
+                }
+                json!({ "name": name, "in": "query", "description": says, "schema": schema })
+            })
+            .collect()
+    }
+
+    fn add(
+        &mut self,
+        op: &Operation<'_>,
+        parameters: Vec<Value>,
+        body: Option<(Value, bool)>,
+        answers: Value,
+    ) {
+        let mut parameters = parameters;
+        for name in ["id", "slug", "path"] {
+            if op.path.contains(&format!("{{{name}}}")) {
+                parameters.push(json!({
+                    "name": name, "in": "path", "required": true, "schema": { "type": "string" },
+                }));
+            }
+        }
+        let open = matches!(op.path, "/healthz" | "/readyz" | "/openapi.json");
+        let usual: &[u16] = if open { &[] } else { &[401, 403, 429] };
+        let mut responses = answers;
+        for status in usual.iter().chain(&[403, 500, 503]).chain(op.problems) {
+            responses[status.to_string()] = json!({ "$ref": "#/components/responses/Problem" });
+        }
+        let mut operation = json!({
+            "operationId": op.id, "summary": op.says, "parameters": parameters, "responses": responses,
+        });
+        if open {
+            operation["security"] = json!([]);
+        }
+        if let Some((schema, required)) = body {
+            operation["requestBody"] = json!({
+                "required": required, "content": { "application/json": { "schema": schema } },
+            });
+        }
+        let path = self.paths.entry(op.path.to_owned()).or_insert(json!({}));
+        path[op.method] = operation;
+    }
+}
+
+fn answer(status: &str, says: &str, kind: &str, schema: Value) -> Value {
+    json!({ status: { "description": says, "content": { kind: { "schema": schema } } } })
+}
+
+/// The document.
+pub fn document(version: &str) -> Value {
+    let mut d = Document {
+        generator: SchemaSettings::draft2020_12()
+            .with(|s| {
+                s.definitions_path = "/components/schemas".into();
+                s.meta_schema = None;
+            })
+            .into_generator(),
+        paths: Map::new(),
+    };
+    const JSON: &str = "application/json";
+    let op = |method, path, id, says, problems| Operation {
+        method,
+        path,
+        id,
+        says,
+        problems,
+    };
+    for (path, id, says) in [
+        ("/healthz", "healthz", "Alive"),
+        ("/readyz", "readyz", "Takes work"),
+    ] {
+        let health = d.reference::<Health>();
+        d.add(&op("get", path, id, says, &[]), vec![], None, answer("200", "It is", JSON, health));
+    }
+    let text = json!({ "type": "string" });
+    d.add(
+        &op("get", "/metrics", "metrics", "Numbers for Prometheus", &[]),
+        vec![],
+        None,
+        answer("200", "Its text format", "text/plain", text.clone()),
+    );
+    d.add(
+        &op("get", "/openapi.json", "openapi", "This document", &[]),
+        vec![],
+        None,
+        answer("200", "OpenAPI 3.1", JSON, json!({ "type": "object" })),
+    );
+    let query = d.query::<RunQuery>();
+    let page = d.reference::<RunPage>();
+    d.add(
+        &op("get", "/v1/runs", "listRuns", "Runs, newest first", &[400, 404]),
+        query,
+        None,
+        answer("200", "One page", JSON, page),
+    );
+    let key = json!({
+        "name": "idempotency-key", "in": "header", "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+        "description": "The same submission under the same key is the same run",
+    });
+    let run = d.reference::<Run>();
+    let body = d.reference::<SubmitRun>();
+    let mut answers = answer("201", "It is queued", JSON, run.clone());
+    answers["200"] = answer("200", "It was submitted before", JSON, run.clone())["200"].clone();
+    d.add(
+        &op("post", "/v1/runs", "submitRun", "Submit a run", &[400, 404, 408, 409, 413, 415, 422, 507]),
+        vec![key],
+        Some((body, true)),
+        answers,
+    );
+    d.add(
+        &op("get", "/v1/runs/{id}", "getRun", "One run", &[404]),
+        vec![],
+        None,
+        answer("200", "The run", JSON, run.clone()),
+    );
+    let last = json!({
+        "name": "Last-Event-ID", "in": "header", "schema": { "type": "string" },
+        "description": "Events after this one; `resync` comes first if they aren't kept any more",
+    });
+    d.add(
+        &op("get", "/v1/runs/{id}/events", "streamEvents", "A run's events, to its end", &[404]),
+        vec![last],
+        None,
+        answer("200", "Server-sent events", "text/event-stream", text.clone()),
+    );
+    let steer: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];
+    let bodies = [
+        ("/v1/runs/{id}/cancel", "cancelRun", "End a run", d.reference::<CancelRun>(), false, "202"),
+        ("/v1/runs/{id}/pause", "pauseRun", "No new iteration", d.reference::<Nothing>(), false, "200"),
+        ("/v1/runs/{id}/resume", "resumeRun", "Iterations again", d.reference::<Nothing>(), false, "200"),
+        ("/v1/runs/{id}/inject", "injectPrompt", "A text for the next prompt", d.reference::<Inject>(), true, "200"),
+    ];
+    for (path, id, says, body, required, status) in bodies {
+        d.add(
+            &op("post", path, id, says, steer),
+            vec![],
+            Some((body, required)),
+            answer(status, "The run", JSON, run.clone()),
+        );
+    }
+    let artifacts = d.reference::<Artifacts>();
+    d.add(
+        &op("get", "/v1/runs/{id}/artifacts", "listArtifacts", "What a run leaves behind", &[404]),
+        vec![],
+        None,
+        answer("200", "What there is", JSON, artifacts),
+    );
+    let range = json!({ "name": "Range", "in": "header", "schema": { "type": "string" } });
+    let mut answers = answer("200", "All of it", "text/plain", text.clone());
+    answers["206"] = answer("206", "A part of it", "text/plain", text)["206"].clone();
+    d.add(
+        &op("get", "/v1/runs/{id}/artifacts/{path}", "getArtifact", "diff.patch, receipts/…, logs/…", &[404, 416]),
+        vec![range],
+        None,
+        answers,
+    );
+    let prompts = d.reference::<Prompts>();
+    d.add(
+        &op("get", "/v1/workspaces/{slug}/prompts", "listPrompts", "A workspace's prompts", &[400, 404, 422]),
+        vec![],
+        None,
+        answer("200", "What there is", JSON, prompts),
+    );
+    let place = "/v1/workspaces/{slug}/prompts/{path}";
+    let prompt = d.reference::<Prompt>();
+    d.add(
+        &op("get", place, "getPrompt", "A prompt and its fingerprints", &[400, 404, 413, 422]),
+        vec![],
+        None,
+        answer("200", "As it stands", JSON, prompt),
+    );
+    let (body, edited) = (d.reference::<SavePrompt>(), d.reference::<Edited>());
+    let mut answers = answer("200", "It is saved", JSON, edited.clone());
+    answers["201"] = answer("201", "It is new, and saved", JSON, edited.clone())["201"].clone();
+    let edits: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];
+    d.add(
+        &op("put", place, "savePrompt", "Save a prompt and its fingerprint as one", edits),
+        vec![],
+        Some((body, true)),
+        answers,
+    );
+    let query = d.query::<DeleteQuery>();
+    d.add(
+        &op("delete", place, "deletePrompt", "Delete a prompt and its fingerprint", edits),
+        query,
+        None,
+        answer("200", "It is deleted", JSON, edited),
+    );
+    let query = d.query::<AuditQuery>();
+    let page = d.reference::<AuditPage>();
+    d.add(
+        &op("get", "/v1/audit", "audit", "What was asked for, and what came of it", &[400]),
+        query,
+        None,
+        answer("200", "One page", JSON, page),
+    );
+    let stats = d.reference::<Stats>();
+    d.add(
+        &op("get", "/v1/stats", "stats", "The last 24 hours", &[]),
+        vec![],
+        None,
+        answer("200", "Numbers", JSON, stats),
+    );
+    let problem = d.reference::<Problem>();
+    let schemas = d.generator.take_definitions(true);
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "ralph serve", "version": version },
+        "security": [{ "bearer": [] }],
+        "paths": d.paths,
+        "components": {
+            "schemas": schemas,
+            "responses": { "Problem": {
+                "description": "What went wrong, RFC 9457",
+                "content": { "application/problem+json": { "schema": problem } },
+            } },
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
+
+/// `GET /openapi.json`
+pub async fn openapi(State(app): State<Shared>) -> Json<Value> {
+    Json(document(app.version))
+}

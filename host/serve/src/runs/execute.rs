@@ -1,0 +1,161 @@
+//! One run, carried out by the same engine as on the command line.
+
+use std::sync::Arc;
+
+use ralph_engine::fact::EndReason;
+use ralph_runner::{Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Trust, clock};
+use serde_json::json;
+
+use super::finish::{self, End};
+use super::{Active, tree};
+use crate::app::Shared;
+use crate::events::recorder::Recorder;
+use crate::store::{Run, Status};
+
+/// Carries a run out that was taken from the queue.
+pub(super) async fn execute(app: &Shared, id: &str) {
+    let (control, stopping) = Control::new();
+    let (run, first) = match begin(app, id, &control).await {
+        Ok(Some(begun)) => begun,
+        // Ended before it began.
+        Ok(None) => return,
+        Err(e) => {
+            // It stays in the queue, and the next service takes it up.
+            tracing::error!("{id} can't be begun: {}", e.detail);
+            return;
+        }
+    };
+    let carried = tokio::spawn(carry_out(app.clone(), run, first, stopping));
+    let (run, end) = match carried.await {
+        Ok(done) => done,
+        Err(e) => {
+            let Ok(run) = app.run(id).await else { return };
+            (run, End::failed(format!("the run has panicked: {e}")))
+        }
+    };
+    match end {
+        // The service ends, and the next one goes on with it.
+        End::Parked => tracing::info!("{id} stands; the next service goes on with it"),
+        end => finish::finish(app, run, end).await,
+    }
+}
+
+/// It is this process's from here on, and can be cancelled. True if it never was begun before.
+async fn begin(
+    app: &Shared,
+    id: &str,
+    control: &Control,
+) -> Result<Option<(Run, bool)>, crate::problem::Problem> {
+    let changing = app.runs.changing.lock().await;
+    let Some(mut run) = app.store.run(id).await? else {
+        app.queue.done(id).await?;
+        return Ok(None);
+    };
+    if run.status.is_terminal() {
+        app.queue.done(id).await?;
+        return Ok(None);
+    }
+    let first = run.started_at.is_none();
+    if run.cancel_reason.is_some() && first {
+        drop(changing);
+        finish::finish(app, run, End::cancelled()).await;
+        return Ok(None);
+    }
+    run.status = Status::Running;
+    run.started_at.get_or_insert_with(clock::now);
+    app.store.update(&run).await?;
+    let active = Active {
+        control: control.clone(),
+        desk: None,
+    };
+    app.runs.active().insert(id.to_owned(), active);
+    if app.is_draining() {
+        control.stop(ralph_engine::state::Stop::Graceful);
+    }
+    Ok(Some((run, first)))
+}
+
+async fn carry_out(app: Shared, mut run: Run, first: bool, stopping: Stopping) -> (Run, End) {
+    let Some(live) = app.runs.live(&run.run_id) else {
+        return (run, End::failed("nobody can follow it".to_owned()));
+    };
+    let before = tree::past_of(&app, &run.run_id).unwrap_or_default();
+    let recorder = Arc::new(Recorder::new(&run.run_id, before.begun));
+    let writing = tokio::spawn(recorder.clone().write(
+        app.clone(),
+        run.run_id.clone(),
+        live,
+    ));
+    let done = Box::pin(work(&app, &mut run, first, stopping, &recorder)).await;
+    recorder.close();
+    let written = match writing.await {
+        Ok(written) => written.map_err(|e| e.to_string()),
+        Err(e) => Err(e.to_string()),
+    };
+    if let Err(e) = written {
+        tracing::error!("events of {} are missing: {e}", run.run_id);
+    }
+    let cancelled = match app.store.run(&run.run_id).await {
+        Ok(now) => now.and_then(|now| now.cancel_reason),
+        Err(_) => None,
+    };
+    run.cancel_reason = cancelled;
+    run.attempts = tree::past_of(&app, &run.run_id).unwrap_or_default().ended;
+    let end = match done {
+        _ if run.cancel_reason.is_some() => End::cancelled(),
+        Ok(EndReason::Stopped) if app.is_draining() => End::Parked,
+        Ok(end) => End::Ended(end),
+        Err(Error::Stopped) if app.is_draining() => End::Parked,
+        Err(e) => End::failed(e.with_advice()),
+    };
+    (run, end)
+}
+
+async fn work(
+    app: &Shared,
+    run: &mut Run,
+    first: bool,
+    stopping: Stopping,
+    recorder: &Arc<Recorder>,
+) -> Result<EndReason, Error> {
+    let tree = tree::ready(app, run).await?;
+    let mut project = tree.project.clone();
+    match tree::past(&project.ws)?.end {
+        // The service died after the run's end.
+        Some(end) if end != EndReason::Stopped => return Ok(end),
+        _ => {}
+    }
+    // What the commit holds may be another configuration than the one in the workspace.
+    Trust::at(&project, &tree.origin)?.demand()?;
+    project.accepted = true;
+    recorder.tell(match first {
+        true => json!({
+            "type": "start", "workspace": run.workspace, "actor": run.actor,
+            "prompt_path": run.prompt_path, "prompt_fingerprint": run.prompt_fingerprint,
+            "branch": run.branch, "base": run.base,
+        }),
+        false => json!({ "type": "resumed" }),
+    });
+    let config = run.config.clone();
+    let options = RunOptions {
+        agent: config.agent,
+        max_iterations: config.max_iterations,
+        task: config.task,
+        no_commit: config.no_commit,
+        parallel: config.parallel,
+        mode: config.mode,
+        at_once: true,
+    };
+    let setup = Setup::new(project, ralph_runner::host()?, options).await?;
+    setup.foresee().await;
+    let opened = Opened::new(setup, Bus::new(vec![recorder.clone()]), stopping)?;
+    let begun = opened.start().await?;
+    if let Some(active) = app.runs.active().get_mut(&run.run_id) {
+        active.desk = Some(begun.desk());
+    }
+    let ended = begun.to_its_end().await;
+    if let Err(e) = tree.patch(&tree::dir(app, &run.run_id)).await {
+        recorder.tell(json!({ "type": "notice", "text": format!("no diff.patch: {e}") }));
+    }
+    Ok(ended?.end)
+}

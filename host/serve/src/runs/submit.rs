@@ -1,0 +1,226 @@
+//! A submission: checked, recorded, kept, queued.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ralph_runner::{Error, Project, Trust, clock};
+use ralph_workspace::{Workspace, sha256_hex};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::Shared;
+use crate::audit::{Event, kinds};
+use crate::caller::Caller;
+use crate::events::live::Live;
+use crate::problem::Problem;
+use crate::store::{Idempotency, Run, RunConfig, Status, Submitted};
+
+/// A prompt may be this big.
+const PROMPT_MAX: u64 = 1 << 20;
+/// Where the prompt of a run is, below its own directory of the service.
+pub(super) const PROMPT: &str = "prompt";
+
+/// What a client wants done.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitRun {
+    /// The workspace.
+    #[serde(alias = "workspace")]
+    pub workspace_slug: String,
+    /// A prompt of the workspace: `prompts/….yaml`.
+    #[serde(default)]
+    pub prompt_path: Option<String>,
+    /// The prompt as the client knows it; refused if the saved one is another.
+    #[serde(default)]
+    pub prompts_yaml: Option<String>,
+    /// The prompt's fingerprint as the client knows it; refused if the saved one is another.
+    #[serde(default)]
+    pub prompt_fingerprint: Option<String>,
+    /// What the run does otherwise than the workspace's `ralph.toml` says.
+    #[serde(default)]
+    pub config: RunConfig,
+}
+
+/// Takes a submission; true if it is new.
+///
+/// # Errors
+/// It can't be taken: nothing was changed.
+pub async fn submit(
+    app: &Shared,
+    caller: &Caller,
+    wanted: SubmitRun,
+    key: Option<String>,
+) -> Result<(Run, bool), Problem> {
+    if app.is_draining() {
+        return Err(Problem::unavailable("draining", "the service is about to end"));
+    }
+    ranges(&wanted.config)?;
+    let path = app.workspace(&wanted.workspace_slug)?.path.clone();
+    let asked = wanted.clone();
+    let looked = tokio::task::spawn_blocking(move || look(&path, &asked)).await;
+    let prompt = looked.map_err(Problem::internal)??;
+    if app.queue.waiting().await? >= u64::from(app.settings.serve.max_queued) {
+        let detail = "too many runs wait already ([serve] max_queued)";
+        return Err(Problem::unavailable("queue-full", detail));
+    }
+    let mut random = [0; 4];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
+        .map_err(Problem::internal)?;
+    let id = format!("run-{}-{:08x}", clock::compact(), u32::from_be_bytes(random));
+    let key = key.map(|key| Idempotency {
+        whose: caller.name().to_owned(),
+        key,
+        digest: sha256_hex(&serde_json::to_vec(&wanted).unwrap_or_default()),
+    });
+    let run = Run {
+        run_id: id.clone(),
+        workspace: wanted.workspace_slug,
+        status: Status::Queued,
+        actor: caller.actor.clone(),
+        prompt_path: wanted.prompt_path,
+        prompt_fingerprint: prompt.as_ref().and_then(|p| p.fingerprint.clone()),
+        config: wanted.config,
+        created_at: clock::now(),
+        started_at: None,
+        ended_at: None,
+        duration_s: None,
+        reason: None,
+        error: None,
+        early_stop_reason: None,
+        convergence_score: None,
+        attempts: 0,
+        branch: None,
+        base: None,
+        cancel_reason: None,
+    };
+    let event = Event::new(kinds::SUBMITTED, &run.workspace)
+        .by(&run.actor)
+        .with("run_id", id)
+        .with("prompt_path", run.prompt_path.clone())
+        .with("prompt_fingerprint", run.prompt_fingerprint.clone());
+    let intent = app.audit.intend(event).await?;
+    let kept = keep(app, &run, prompt, key).await;
+    let mut more = serde_json::Map::new();
+    if let Ok((former, false)) = &kept {
+        more.insert("repeats".into(), former.run_id.clone().into());
+    }
+    app.audit
+        .outcome_with(intent, kept.as_ref().err(), more)
+        .await;
+    kept
+}
+
+async fn keep(
+    app: &Shared,
+    run: &Run,
+    prompt: Option<Prompt>,
+    key: Option<Idempotency>,
+) -> Result<(Run, bool), Problem> {
+    if let Some(prompt) = prompt {
+        let dir = super::tree::dir(app, &run.run_id);
+        let write = move || {
+            std::fs::create_dir_all(&dir)?;
+            std::fs::write(dir.join(PROMPT), prompt.bytes)
+        };
+        let written = tokio::task::spawn_blocking(write).await;
+        written
+            .unwrap_or_else(|e| Err(std::io::Error::other(e)))
+            .map_err(Problem::internal)?;
+    }
+    // Whoever asks for its events finds it as soon as it is there.
+    let live = Arc::new(Live::new(0));
+    app.runs.lives().insert(run.run_id.clone(), live);
+    let submitted = app.store.submit(run, key.as_ref()).await;
+    if !matches!(submitted, Ok(Submitted::New)) {
+        app.runs.lives().remove(&run.run_id);
+        let _ = std::fs::remove_dir_all(super::tree::dir(app, &run.run_id));
+    }
+    match submitted? {
+        Submitted::New => {}
+        Submitted::Repeated(mut run) => {
+            app.look(&mut run);
+            return Ok((*run, false));
+        }
+        Submitted::Differs => {
+            return Err(Problem::unprocessable(
+                "idempotency-key",
+                "something else was submitted under this key before",
+            ));
+        }
+    }
+    app.queue.push(&run.run_id).await?;
+    app.runs.work.notify_one();
+    Ok((run.clone(), true))
+}
+
+fn ranges(config: &RunConfig) -> Result<(), Problem> {
+    let beyond = |name: &str, n: Option<u32>, most: u32| match n {
+        Some(n) if n == 0 || n > most => Err(Problem::unprocessable(
+            "invalid",
+            format!("config.{name} is from 1 to {most}"),
+        )),
+        _ => Ok(()),
+    };
+    beyond("max_iterations", config.max_iterations, 100_000)?;
+    beyond("parallel", config.parallel, 64)
+}
+
+/// The prompt as it is saved.
+struct Prompt {
+    bytes: Vec<u8>,
+    /// What its `.fp` says.
+    fingerprint: Option<String>,
+}
+
+/// Could the workspace's configuration run, and is the prompt what the client takes it for?
+fn look(path: &Path, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem> {
+    let project = Project::open(path).map_err(unfit)?;
+    Trust::of(&project).and_then(|t| t.demand()).map_err(unfit)?;
+    let Some(prompt) = &wanted.prompt_path else {
+        if wanted.prompt_fingerprint.is_some() || wanted.prompts_yaml.is_some() {
+            let detail = "prompt_fingerprint and prompts_yaml say something of prompt_path, which is missing";
+            return Err(Problem::unprocessable("invalid", detail));
+        }
+        return Ok(None);
+    };
+    let within = prompt.strip_prefix("prompts/").is_some_and(|rest| {
+        !rest.is_empty() && rest.split('/').all(|p| !matches!(p, "" | "." | ".."))
+    });
+    if !within {
+        let detail = "prompt_path is below `prompts/`, without `.` and `..`";
+        return Err(Problem::unprocessable("path", detail));
+    }
+    let read = |ws: &Workspace, path: &str| ws.read(path, PROMPT_MAX);
+    let bytes = read(&project.ws, prompt).map_err(|e| Problem::unprocessable("path", e.to_string()))?;
+    let bytes = bytes.ok_or_else(|| Problem::unprocessable("prompt", "there is no such prompt"))?;
+    let stored = read(&project.ws, &format!("{prompt}.fp"))
+        .map_err(|e| Problem::unprocessable("path", e.to_string()))?
+        .map(|b| String::from_utf8_lossy(&b).trim().to_owned());
+    let differs = wanted.prompt_fingerprint.is_some() && wanted.prompt_fingerprint != stored;
+    let other = wanted.prompts_yaml.as_ref().is_some_and(|text| text.as_bytes() != bytes);
+    if differs || other {
+        return Err(Problem::conflict(
+            "prompt-changed",
+            "the saved prompt isn't the one that the client knows; read it again",
+        )
+        .with("fingerprint_stored", stored)
+        .with("fingerprint_expected", wanted.prompt_fingerprint.clone()));
+    }
+    Ok(Some(Prompt {
+        bytes,
+        fingerprint: stored,
+    }))
+}
+
+fn unfit(e: Error) -> Problem {
+    match e {
+        Error::Untrusted(count) => Problem::conflict(
+            "workspace-untrusted",
+            format!(
+                "the workspace's configuration isn't trusted: it can run or reach {count} things. The operator looks at them with `ralph trust` there"
+            ),
+        ),
+        e if e.exit_code() == 3 => Problem::unprocessable("workspace", e.to_string()),
+        e => Problem::internal(e),
+    }
+}

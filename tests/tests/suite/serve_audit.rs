@@ -1,0 +1,144 @@
+//! `ralph serve` and `ralph audit`: what was asked for is on the disk before it is done.
+
+use std::fs;
+
+use ralph_tests::web::{Reply, Web};
+use ralph_tests::{Project, Ran, Service};
+use serde_json::{Value, json};
+
+fn audit(p: &Project, args: &[&str]) -> Ran {
+    let args = [&["audit"], args].concat();
+    p.start_command(Service::command(p, &args)).wait()
+}
+
+fn lines(p: &Project) -> Vec<Value> {
+    let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+#[test]
+fn each_wish_has_an_intent_before_and_an_outcome_after() {
+    let p = Project::build().ready();
+    p.write("prompts/a.yaml", "kind: prompt-set\nsecret: swordfish\n");
+    p.write("prompts/a.yaml.fp", "sha256:abc\n");
+    let s = Service::of(&p);
+    let body = json!({
+        "workspace_slug": "site", "prompt_path": "prompts/a.yaml",
+        "prompt_fingerprint": "sha256:abc", "config": { "max_iterations": 1 },
+    });
+    let headers = [("ralph-actor", "alice@example.org")];
+    let run = s.ask_with("operator", "POST", "/v1/runs", Some(body), &headers).expect(201).json();
+    let id = run["run_id"].as_str().unwrap();
+    s.ended(id);
+    s.ask("admin", "POST", &format!("/v1/runs/{id}/cancel"), None).expect(409);
+    let all = lines(&p);
+    let of: Vec<(&str, &str)> = all
+        .iter()
+        .map(|l| (l["type"].as_str().unwrap(), l["stage"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        of,
+        [
+            ("ralph.run.submitted", "intent"),
+            ("ralph.run.submitted", "outcome"),
+            ("ralph.run.terminal", "outcome"),
+        ]
+    );
+    for (key, value) in [
+        ("actor", json!("operator/alice@example.org")),
+        ("workspace", json!("site")),
+        ("run_id", json!(id)),
+        ("prompt_path", json!("prompts/a.yaml")),
+        ("prompt_fingerprint", json!("sha256:abc")),
+    ] {
+        assert_eq!(all[0][key], value);
+        assert_eq!(all[1][key], value);
+    }
+    assert_eq!((&all[1]["of"], &all[1]["ok"]), (&json!(1), &json!(true)));
+    assert_eq!(all[2]["status"], "incomplete");
+    assert_eq!(all[2]["attempts"], 1);
+    assert!(all[2]["duration_s"].as_f64().unwrap() > 0.0);
+    let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    assert!(!text.contains("swordfish"));
+    let page = s.ask("admin", "GET", "/v1/audit?limit=2", None).expect(200).json();
+    assert_eq!(page["events"], json!(all[..2]));
+    let next = format!("/v1/audit?limit=2&cursor={}", page["next_cursor"].as_str().unwrap());
+    let page = s.ask("admin", "GET", &next, None).expect(200).json();
+    assert_eq!(page["events"], json!(all[2..]));
+    assert_eq!(page["next_cursor"], Value::Null);
+    audit(&p, &["verify"]).expect(0).says("3 lines");
+    audit(&p, &["tail", "-n", "1"]).expect(0).says("ralph.run.terminal").never_says("submitted");
+    assert_eq!(audit(&p, &["export"]).expect(0).stdout, text);
+}
+
+#[test]
+fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    s.ended(&s.submit(json!({ "max_iterations": 1 })));
+    drop(s);
+    let path = p.side("service/audit.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, whole.replace("\"operator\"", "\"opera_or\"")).unwrap();
+    audit(&p, &["verify"]).expect(1).says("audit.jsonl:1").says("changed");
+    audit(&p, &["export"]).expect(1);
+    let cut: String = whole.lines().take(2).map(|l| format!("{l}\n")).collect();
+    fs::write(&path, cut).unwrap();
+    audit(&p, &["verify"]).expect(1).says("missing");
+    p.start_command(Service::command(&p, &["serve"])).wait().expect(3).says("ralph audit verify");
+}
+
+#[test]
+fn what_can_t_be_recorded_isn_t_done() {
+    let p = Project::build().ready();
+    Service::configure(&p, "", "");
+    // The audit is full from its first byte on.
+    fs::create_dir_all(p.side("service")).unwrap();
+    let file = p.side("service/audit.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+    let s = Service::again(&p);
+    let body = json!({ "workspace_slug": "site" });
+    let said = s.ask("operator", "POST", "/v1/runs", Some(body)).expect(507).json();
+    assert_eq!(said["type"], "urn:ralph:problem:disk-full");
+    let runs = s.ask("observer", "GET", "/v1/runs", None).expect(200).json();
+    assert_eq!(runs["runs"], json!([]));
+    assert_eq!(p.git(&["branch", "--list"]).lines().count(), 1);
+}
+
+#[test]
+fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() {
+    let p = Project::build().ready();
+    let web = Web::http();
+    web.on("/audit", Reply::status(503, ""));
+    let url = web.url("/audit");
+    Service::configure(&p, "", &format!("[relay]\nurl = {url:?}\ntoken_env = \"RELAY\""));
+    let start = || {
+        let mut command = Service::command(&p, &["serve", "--json"]);
+        command.env("RELAY", "relay-secret");
+        Service::started(&p, command)
+    };
+    let s = start();
+    s.ended(&s.submit(json!({ "max_iterations": 1 })));
+    let until = |count: usize| {
+        let limit = std::time::Instant::now() + ralph_tests::LIMIT;
+        while web.heard().len() < count {
+            assert!(std::time::Instant::now() < limit, "{:?}", web.heard());
+            std::thread::yield_now();
+        }
+    };
+    until(1);
+    drop(s);
+    // Gone before anything was taken: the next service has it all still.
+    web.on("/audit", Reply::ok(""));
+    let before = web.bodies().len();
+    let s = start();
+    until(before + 3);
+    let all = lines(&p);
+    let sent: Vec<Value> = web.bodies()[before..].iter().map(|b| serde_json::from_slice(b).unwrap()).collect();
+    assert_eq!(sent[..3], all[..3]);
+    assert!(web.heard().iter().all(|h| h == "POST /audit Bearer relay-secret"));
+    s.ended(&s.submit(json!({ "max_iterations": 1 })));
+    until(before + 6);
+    let last: Value = serde_json::from_slice(&web.bodies()[before + 5]).unwrap();
+    assert_eq!(last, lines(&p)[5]);
+}

@@ -1,0 +1,313 @@
+//! `ralph serve`: runs from their submission to their end, over deaths of the service.
+
+use std::io::Write;
+
+use ralph_tests::{Event, Project, Service};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// The first call waits until the test has heard it and never ends; the others do their work.
+const FIRST_HANGS: &str =
+    "[ $(count agent) = 1 ] && { tell agent ready; hang; }\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n";
+
+/// Each event follows from the one before.
+#[track_caller]
+fn in_order(events: &[Event], after: u64) {
+    let ids: Vec<u64> = events.iter().map(|e| e.id).collect();
+    let wanted: Vec<u64> = (after + 1..).take(ids.len()).collect();
+    assert_eq!(ids, wanted);
+}
+
+#[test]
+fn a_run_works_in_a_worktree_of_its_own_and_tells_each_phase() {
+    let p = Project::build().gate("g", "echo fine\n").ready();
+    let s = Service::of(&p);
+    let body = json!({ "workspace_slug": "site" });
+    let answer = s.ask("operator", "POST", "/runs", Some(body)).expect(201);
+    let run = answer.json();
+    let id = run["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(answer.header("location"), Some(&*format!("/v1/runs/{id}")));
+    let events: Vec<Event> = s.events(&id, None).collect();
+    in_order(&events, 0);
+    assert_eq!(events[0].kind, "start");
+    assert_eq!(events[0].data["workspace"], "site");
+    let end = events.last().unwrap();
+    assert_eq!((end.kind.as_str(), &end.data["status"]), ("terminal", &json!("completed")));
+    assert_eq!(end.data["attempts"], 2);
+    assert!(end.data["duration_s"].as_f64().unwrap() > 0.0);
+    let ended: Vec<&Value> = events
+        .iter()
+        .filter(|e| e.kind == "node" && e.data["status"] != "started")
+        .map(|e| &e.data)
+        .collect();
+    let names: Vec<&str> = ended.iter().map(|n| n["node"].as_str().unwrap()).collect();
+    let one = ["prepare", "agent", "changes", "gates", "mark", "commit", "close"];
+    assert_eq!(names, [one, one].concat());
+    let gates = &ended[3]["done_when_results"];
+    assert_eq!((&gates[0]["name"], &gates[0]["passed"]), (&json!("g"), &json!(true)));
+    assert_eq!((&ended[10]["iteration"], &ended[10]["task"]), (&json!(2), &json!("T2")));
+    let run = s.run(&id);
+    assert_eq!((&run["status"], &run["reason"]), (&json!("completed"), &json!("complete")));
+    // The user's own working tree and branch are as they were.
+    assert!(!p.exists("work.txt") && p.commits().is_empty());
+    let branch = run["branch"].as_str().unwrap();
+    assert_eq!(p.git(&["rev-list", "--count", &format!("main..{branch}")]).trim(), "2");
+    let get = |path: &str, range: &[(&str, &str)]| {
+        s.ask_with("observer", "GET", &format!("/v1/runs/{id}/artifacts{path}"), None, range)
+    };
+    let patch = String::from_utf8(get("/diff.patch", &[]).expect(200).body).unwrap();
+    assert!(patch.contains("+work 1") && patch.contains("+work 2"), "{patch}");
+    let part = get("/diff.patch", &[("range", "bytes=5-8")]).expect(206);
+    assert_eq!(part.body, patch.as_bytes()[5..9]);
+    assert_eq!(part.header("content-range"), Some(&*format!("bytes 5-8/{}", patch.len())));
+    get("/diff.patch", &[("range", "bytes=999999-")]).expect(416);
+    let listed = get("", &[]).expect(200).json();
+    let paths: Vec<&str> = listed["artifacts"].as_array().unwrap().iter().map(|a| a["path"].as_str().unwrap()).collect();
+    let receipt = paths.iter().find(|p| p.starts_with("receipts/T1/") && p.ends_with("iteration.json"));
+    get(&format!("/{}", receipt.expect("a receipt")), &[]).expect(200).json();
+    assert!(paths.iter().any(|p| p.starts_with("logs/")), "{paths:?}");
+    for path in [
+        "/receipts/../../base.json", "/receipts/%2e%2e/journal.jsonl", "/journal.jsonl", "/..%2fprompt",
+        "/logs/", "/logs", "/logs//x", "//etc/passwd", "/receipts/%00", "/lock", "/receipts/..%2fjournal.jsonl",
+    ] {
+        let status = get(path, &[]).status;
+        assert!(status == 404 || status == 400, "{path}: {status}");
+    }
+    let stats = s.ask("observer", "GET", "/v1/stats", None).expect(200).json();
+    assert_eq!((&stats["runs"], &stats["pass_rate"], &stats["mean_attempts"]), (&json!(1), &json!(1.0), &json!(2.0)));
+}
+
+#[test]
+fn the_stream_goes_on_after_any_event_and_says_when_it_can_t() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    let id = s.submit(json!({}));
+    let all: Vec<Event> = s.events(&id, None).collect();
+    let last = all.len() as u64;
+    for after in [0, 1, last / 2, last - 1, last] {
+        let rest: Vec<Event> = s.events(&id, Some(&after.to_string())).collect();
+        assert_eq!(rest, all[after as usize..], "after {after}");
+    }
+    for odd in ["x", "-1", "99999999999999999999999", &(last + 7).to_string()] {
+        let again: Vec<Event> = s.events(&id, Some(odd)).collect();
+        assert_eq!((again[0].kind.as_str(), again[0].id), ("resync", 0), "{odd}");
+        assert_eq!(again[1..], all, "{odd}");
+    }
+}
+
+#[test]
+fn too_old_an_event_gives_one_resync_and_what_is_kept() {
+    let p = Project::build()
+        .agent("seq 1 400\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    Service::configure(&p, "events_kept = 100", "");
+    let s = Service::again(&p);
+    let id = s.submit(json!({ "max_iterations": 1 }));
+    s.ended(&id);
+    let kept: Vec<Event> = s.events(&id, Some("1")).collect();
+    assert_eq!(kept[0].kind, "resync");
+    in_order(&kept[1..], kept[0].id);
+    assert!((100..150).contains(&kept.len()), "{}", kept.len());
+    // From where it was sent on, nothing is missing.
+    let again: Vec<Event> = s.events(&id, Some(&kept[0].id.to_string())).collect();
+    assert_eq!(again, kept[1..]);
+}
+
+#[test]
+fn a_reader_that_doesn_t_read_holds_up_nobody() {
+    let p = Project::build()
+        .agent("seq 1 20000\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    let s = Service::of(&p);
+    let id = s.submit(json!({ "max_iterations": 1 }));
+    let mut stalled = Vec::new();
+    for _ in 0..20 {
+        let mut stream = s.connect();
+        let head = format!(
+            "GET /v1/runs/{id}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer observer-0123456789abcdef\r\n\r\n",
+            s.addr
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stalled.push(stream);
+    }
+    assert_eq!(s.ended(&id)["attempts"], 1);
+    s.ask("", "GET", "/healthz", None).expect(200);
+}
+
+#[test]
+fn the_same_key_is_the_same_run() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    let submit = |who: &str, key: &str, n: u32| {
+        let body = json!({ "workspace_slug": "site", "config": { "max_iterations": n } });
+        s.ask_with(who, "POST", "/v1/runs", Some(body), &[("idempotency-key", key)])
+    };
+    let first = submit("operator", "k", 1).expect(201).json();
+    let again = submit("operator", "k", 1).expect(200).json();
+    assert_eq!(first["run_id"], again["run_id"]);
+    submit("operator", "k", 2).expect(422);
+    let other = submit("admin", "k", 1).expect(201).json();
+    assert_ne!(first["run_id"], other["run_id"], "keys are each token's own");
+    submit("operator", &"k".repeat(256), 1).expect(400);
+    for run in [&first, &other] {
+        s.ended(run["run_id"].as_str().unwrap());
+    }
+    let runs = s.ask("observer", "GET", "/v1/runs", None).expect(200).json();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
+    let page = s.ask("observer", "GET", "/v1/runs?limit=1", None).expect(200).json();
+    assert_eq!(page["runs"][0]["run_id"], other["run_id"], "the newest first");
+    let next = format!("/v1/runs?limit=1&cursor={}", page["next_cursor"].as_str().unwrap());
+    let page = s.ask("observer", "GET", &next, None).expect(200).json();
+    assert_eq!(page["runs"][0]["run_id"], first["run_id"]);
+    assert_eq!(page["next_cursor"], Value::Null);
+}
+
+#[test]
+fn killed_the_service_goes_on_with_what_ran_and_begins_what_waited() {
+    let p = Project::build().agent(FIRST_HANGS).ready();
+    p.fifo("agent");
+    Service::configure(&p, "max_runs = 1", "");
+    let s = Service::again(&p);
+    let first = s.submit(json!({}));
+    p.hear("agent");
+    let second = s.submit(json!({ "max_iterations": 1 }));
+    let mut stream = s.events(&first, None);
+    let seen = stream.find(|e| e.kind == "node" && e.data["node"] == "agent").unwrap();
+    s.live.kill();
+    s.live.wait();
+    let s = Service::again(&p);
+    // Exactly what follows what the reader had before the death.
+    let rest: Vec<Event> = s.events(&first, Some(&seen.id.to_string())).collect();
+    in_order(&rest, seen.id);
+    assert!(rest.iter().any(|e| e.kind == "resumed"), "{rest:?}");
+    let ends = rest.iter().filter(|e| e.kind == "terminal").count();
+    assert_eq!(ends, 1);
+    assert_eq!(s.ended(&second)["attempts"], 1);
+    assert_eq!(s.run(&first)["status"], "completed");
+    // One that hung, one that was taken up, its second task, and the second run's.
+    assert_eq!(p.count("agent"), 4);
+    assert_eq!(s.ask("observer", "GET", "/v1/runs", None).json()["runs"].as_array().unwrap().len(), 2);
+    let text = std::fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    assert_eq!(text.matches("ralph.run.terminal").count(), 2, "{text}");
+}
+
+#[test]
+fn asked_to_end_the_service_ends_and_the_next_one_goes_on() {
+    let p = Project::build().agent(FIRST_HANGS).ready();
+    p.fifo("agent");
+    Service::configure(&p, "drain = \"1s\"", "");
+    let mut s = Service::again(&p);
+    let id = s.submit(json!({}));
+    p.hear("agent");
+    let mut stream = s.events(&id, None);
+    stream.until("start");
+    s.live.signal(Signal::TERM);
+    // The stream ends with the service, and not with a run's end.
+    let rest: Vec<Event> = stream.by_ref().collect();
+    assert!(rest.iter().all(|e| e.kind != "terminal"), "{rest:?}");
+    s.live.wait().expect(0);
+    s = Service::again(&p);
+    assert_eq!(s.ended(&id)["status"], "completed");
+    assert_eq!(p.count("agent"), 3);
+}
+
+#[test]
+fn a_run_is_cancelled_while_it_waits_and_while_it_works() {
+    let p = Project::build().agent("tell agent ready\nhang\n").ready();
+    p.fifo("agent");
+    Service::configure(&p, "max_runs = 1", "");
+    let s = Service::again(&p);
+    let first = s.submit(json!({}));
+    p.hear("agent");
+    let second = s.submit(json!({}));
+    assert_eq!(s.run(&second)["status"], "queued");
+    s.ask("operator", "POST", &format!("/v1/runs/{second}/pause"), None).expect(409);
+    let cancel = |id: &str| {
+        let body = json!({ "reason": "enough" });
+        s.ask("admin", "POST", &format!("/v1/runs/{id}/cancel"), Some(body))
+    };
+    assert_eq!(cancel(&second).expect(202).json()["status"], "cancelled");
+    assert_eq!(s.ended(&second)["status"], "cancelled");
+    cancel(&first).expect(202);
+    let end = s.ended(&first);
+    assert_eq!((&end["status"], &end["reason"]), (&json!("cancelled"), &json!("cancelled")));
+    cancel(&first).expect(409);
+    let listed = s.ask("observer", "GET", "/v1/runs?status=cancelled", None).json();
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_run_is_paused_told_something_and_goes_on() {
+    let p = Project::build()
+        .agent("n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\n[ $n = 1 ] && tell agent ready\necho $n >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .gate("g", "[ $(count g) = 1 ] && tell g ready\nexit 0\n")
+        .ready();
+    p.fifo("agent");
+    p.fifo("g");
+    let s = Service::of(&p);
+    let id = s.submit(json!({}));
+    let post = |verb: &str, body: Option<Value>| {
+        s.ask("operator", "POST", &format!("/v1/runs/{id}/{verb}"), body)
+    };
+    p.hear("agent");
+    assert_eq!(post("pause", None).expect(200).json()["status"], "paused");
+    post("inject", Some(json!({ "text": "mind the gap" }))).expect(200);
+    post("inject", Some(json!({ "text": " " }))).expect(422);
+    post("inject", Some(json!({}))).expect(422);
+    p.hear("g");
+    let mut stream = s.events(&id, None);
+    stream.until("attempt");
+    assert_eq!(s.run(&id)["status"], "paused");
+    assert_eq!(post("resume", None).expect(200).json()["status"], "running");
+    assert_eq!(stream.until("terminal").data["status"], "completed");
+    assert!(p.noted("prompt.2").contains("mind the gap"));
+    assert!(!p.noted("prompt.1").contains("mind the gap"));
+}
+
+#[test]
+fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
+    let p = Project::build().ready();
+    p.write("prompts/a.yaml", "goal: shine\n");
+    p.write("prompts/a.yaml.fp", "sha256:abc\n");
+    let s = Service::of(&p);
+    let submit = |more: Value| {
+        let mut body = json!({
+            "workspace_slug": "site", "prompt_path": "prompts/a.yaml", "config": { "max_iterations": 1 },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        s.ask("operator", "POST", "/v1/runs", Some(body))
+    };
+    let said = submit(json!({ "prompt_fingerprint": "sha256:old" })).expect(409).json();
+    assert_eq!(said["fingerprint_stored"], "sha256:abc");
+    assert_eq!(said["fingerprint_expected"], "sha256:old");
+    submit(json!({ "prompts_yaml": "goal: other\n" })).expect(409);
+    let run = submit(json!({ "prompt_fingerprint": "sha256:abc", "prompts_yaml": "goal: shine\n" }));
+    let run = run.expect(201).json();
+    let id = run["run_id"].as_str().unwrap();
+    let start = s.events(id, None).until("start");
+    assert_eq!(start.data["prompt_fingerprint"], "sha256:abc");
+    s.ended(id);
+    assert!(p.noted("prompt.1").contains("goal: shine"));
+}
+
+#[test]
+fn a_configuration_that_nobody_trusts_isn_t_run() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    let body = || Some(json!({ "workspace_slug": "site" }));
+    // Changed in the working tree.
+    let toml = p.read("ralph.toml");
+    p.write("ralph.toml", toml.replace("agent.sh", "other.sh"));
+    let said = s.ask("operator", "POST", "/v1/runs", body()).expect(409).json();
+    assert_eq!(said["type"], "urn:ralph:problem:workspace-untrusted");
+    // Only the commit has it: the working tree's is the one that was trusted.
+    p.commit_all("other");
+    p.write("ralph.toml", toml);
+    let run = s.ask("operator", "POST", "/v1/runs", body()).expect(201).json();
+    let end = s.ended(run["run_id"].as_str().unwrap());
+    assert_eq!(end["status"], "failed");
+    assert!(end["error"].as_str().unwrap().contains("trusted"), "{end}");
+    assert_eq!(p.count("agent"), 0);
+}

@@ -1,0 +1,129 @@
+//! `ralph serve`: its file, its start and its end.
+
+use ralph_tests::{KEY, Project, Service, TOKENS};
+use rustix::process::Signal;
+use serde_json::json;
+
+#[test]
+fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
+    let p = Project::build().ready();
+    let path = p.side("serve.toml");
+    let serve = || p.start_command(Service::command(&p, &["serve"])).wait();
+    serve().expect(3).says("serve.toml");
+    for (text, said) in [
+        ("[serve]\nlisten = \"nowhere\"", "serve.toml:2:10"),
+        ("[serve]\n\n  lisen = \"127.0.0.1:0\"", "serve.toml:3:3"),
+        ("[serve]\nmax_run = 1", "did you mean `max_runs`?"),
+        ("[serve]\nmax_runs = 0", "at least 1"),
+        ("[serve]\nlisten = \"0.0.0.0:0\"", "allow_remote"),
+        ("[serve]\nlisten = \"0.0.0.0:0\"\nallow_remote = true", "allow_plain"),
+        ("[serve]\norigins = [\"*\"]", "no origin"),
+        ("[workspaces.\"../x\"]\npath = \"x\"", "no name"),
+        ("[tokens.a]\nrole = \"root\"\nfile = \"t\"", "serve.toml:2:8"),
+        ("[tokens.a]\nrole = \"admin\"\nfile = \"t\"\nworkspaces = [\"gone\"]", "gone"),
+        ("[tokens.a]\nrole = \"admin\"", "either `file` or `env`"),
+        ("[mint]\nkey = \"gone\"", "[keys.gone]"),
+        ("", "RALPH_SERVE_TOKEN"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        serve().expect(3).says(said);
+    }
+    assert!(!p.all().join("state/ralph/serve").exists());
+}
+
+#[test]
+fn it_is_alive_secured_and_ends_in_good_order() {
+    let p = Project::build().ready();
+    let mut s = Service::of(&p);
+    for path in ["/healthz", "/readyz"] {
+        let answer = s.ask("", "GET", path, None).expect(200);
+        assert_eq!(answer.json()["status"], "ok");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.header("access-control-allow-origin"), None);
+    }
+    let text = s.ask("observer", "GET", "/metrics", None).expect(200).body;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("\nralph_runs_active 0\n"), "{text}");
+    assert!(text.contains("ralph_http_requests_total 3\n"), "{text}");
+    s.live.signal(Signal::TERM);
+    s.live.wait().expect(0);
+}
+
+#[test]
+fn a_second_service_on_the_same_directory_is_refused() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    p.start_command(Service::command(&p, &["serve"]))
+        .wait()
+        .expect(3)
+        .says("another service (pid");
+    s.ask("", "GET", "/healthz", None).expect(200);
+}
+
+#[test]
+fn the_openapi_document_names_every_route_and_resolves() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    let doc = s.ask("", "GET", "/openapi.json", None).expect(200).json();
+    assert_eq!(doc["openapi"], "3.1.0");
+    let text = doc.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(doc.pointer(pointer).is_some(), "{pointer}");
+    }
+    // Each is there: nobody without a token gets further, nobody is told that it isn't.
+    for (path, methods) in doc["paths"].as_object().unwrap() {
+        let path = path.replace("{id}", "x").replace("{path}", "y");
+        for method in methods.as_object().unwrap().keys() {
+            let method = method.to_uppercase();
+            let answer = s.ask("", &method, &path, None);
+            let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json");
+            assert_eq!(answer.status, if open { 200 } else { 401 }, "{method} {path}");
+            if let (false, Some(old)) = (open, path.strip_prefix("/v1")) {
+                s.ask("", &method, old, None).expect(401);
+            }
+        }
+    }
+    let run = &doc["components"]["schemas"]["Run"]["properties"];
+    assert!(run["prompt_fingerprint"].is_object() && run["status"].is_object(), "{run}");
+}
+
+#[test]
+fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    let mint = |args: &[&str]| {
+        let args = [&["token", "mint"], args].concat();
+        p.start_command(Service::command(&p, &args)).wait()
+    };
+    let site = ["--workspace", "site", "--actor", "tess", "--role"];
+    let minted = mint(&[&site[..], &["operator"]].concat()).expect(0);
+    let token = minted.stdout.trim().to_owned();
+    assert!(!token.contains(KEY) && token.split('.').count() == 3);
+    s.ask(&token, "GET", "/v1/runs", None).expect(200);
+    s.ask(&token, "GET", "/v1/audit", None).expect(403);
+    let body = json!({ "workspace_slug": "site" });
+    let run = s.ask(&token, "POST", "/v1/runs", Some(body)).expect(201).json();
+    assert_eq!(run["actor"], "tess");
+    let spoilt = format!("{}A", &token[..token.len() - 1]);
+    let other = if spoilt == token { format!("{token}A") } else { spoilt };
+    s.ask(&other, "GET", "/v1/runs", None).expect(401);
+    mint(&["--workspace", "shop", "--actor", "t", "--role", "admin"]).expect(3).says("shop");
+    mint(&[&site[..], &["admin", "--ttl", "2h"]].concat()).expect(3).says("max_ttl");
+    mint(&[&site[..], &["root"]].concat()).expect(3);
+    // Short ones end.
+    let short = mint(&[&site[..], &["observer", "--ttl", "1s"]].concat()).expect(0);
+    let until = std::time::Instant::now() + ralph_tests::LIMIT;
+    let expired = loop {
+        let answer = s.ask(short.stdout.trim(), "GET", "/v1/runs", None);
+        if answer.status == 401 {
+            break answer.json();
+        }
+        assert!(std::time::Instant::now() < until);
+    };
+    assert!(expired["detail"].as_str().unwrap().contains("expired"), "{expired}");
+    let (_, admin) = TOKENS[2];
+    let ps = std::fs::read(format!("/proc/{}/cmdline", s.live.pid())).unwrap();
+    assert!(!String::from_utf8_lossy(&ps).contains(admin));
+}
