@@ -19,6 +19,7 @@ use crate::audit::{Event, Intent, kinds};
 use crate::auth::Action;
 use crate::caller::{Caller, Input};
 use crate::problem::Problem;
+use crate::store::Run;
 
 /// More are not listed.
 const LIST_MAX: usize = 1000;
@@ -271,7 +272,14 @@ pub async fn delete_short(
     Asked(at): Asked<Where>,
 ) -> Result<Json<Edited>, Problem> {
     let Path(path) = path.map_err(bad_path)?;
-    deleting(app, caller, at.workspace, path, at.expected_prior_fingerprint).await
+    deleting(
+        app,
+        caller,
+        at.workspace,
+        path,
+        at.expected_prior_fingerprint,
+    )
+    .await
 }
 
 async fn deleting(
@@ -304,6 +312,19 @@ pub async fn store(app: &Shared, slug: &str) -> Result<Store, Problem> {
     Ok(ralph_runner::fingerprints::store(&project, host))
 }
 
+/// Is the prompt that a run was given another one by now, or gone? `None` if it was given none.
+pub async fn changed(app: &Shared, run: &Run) -> Option<bool> {
+    let path = run.prompt_path.as_ref()?;
+    let pinned = run
+        .prompt_fingerprint
+        .as_ref()?
+        .parse::<Fingerprint>()
+        .ok()?;
+    let store = store(app, &run.workspace).await.ok()?;
+    let now = store.compute(path, Some(pinned.algorithm())).await;
+    Some(now.ok() != Some(pinned))
+}
+
 /// What an edit is about to do goes into the audit before it is done, and what came of it after.
 struct Told {
     app: Shared,
@@ -328,7 +349,9 @@ impl Told {
         let deleted = self.deleted;
         let runtime = tokio::runtime::Handle::current();
         Box::new(move |change: &Change| {
-            let event = event.clone().with("prompt_path", change.prompt_path.clone());
+            let event = event
+                .clone()
+                .with("prompt_path", change.prompt_path.clone());
             let old = text(change.old_fp.as_ref());
             let event = match deleted {
                 true => event.with("last_fp", old),
@@ -348,7 +371,11 @@ impl Told {
     }
 
     async fn ended(self, done: Result<Change, PromptError>) -> Result<Change, Problem> {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let said = self
+            .said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         match said {
             Some(Err(unwritten)) => Err(unwritten),
             Some(Ok(intent)) => {
@@ -390,7 +417,8 @@ fn fingerprint(text: Option<String>) -> Result<Option<Fingerprint>, Problem> {
 /// As a client gets it.
 pub fn problem(e: PromptError) -> Problem {
     match e {
-        PromptError::Path { .. } | PromptError::Guard(GuardError::Escapes { .. } | GuardError::NotAFile { .. }) => {
+        PromptError::Path { .. }
+        | PromptError::Guard(GuardError::Escapes { .. } | GuardError::NotAFile { .. }) => {
             Problem::unprocessable("path", e.to_string())
         }
         PromptError::Absent(_) => Problem::not_found("such prompt"),
