@@ -17,6 +17,8 @@ use crate::stored::{SIDECAR, SIDECAR_MAX};
 /// Where intents and the lock are.
 pub const EDITS: &str = ".ralph/prompt-edits";
 const LOCK: &str = "lock";
+/// Nothing of it is git's.
+const IGNORE: &str = ".gitignore";
 const SCHEMA: &str = "ralph.prompt-edit.v1";
 const INTENT_MAX: u64 = 8 * FILE_MAX;
 
@@ -77,7 +79,12 @@ fn intent_path(path: &str) -> String {
 }
 
 fn alone(ws: &Workspace) -> Result<Option<Held>, PromptError> {
-    Ok(Folder::make(ws, EDITS)?.lock(LOCK, true)?)
+    let edits = Folder::make(ws, EDITS)?;
+    let held = edits.lock(LOCK, true)?;
+    if edits.read(IGNORE, 16).ok().flatten().is_none() {
+        edits.stage(IGNORE, b"*\n")?.place()?;
+    }
+    Ok(held)
 }
 
 /// Both, and whether an edit was cut off here.

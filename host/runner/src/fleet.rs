@@ -224,6 +224,7 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
         result: *result,
         reason,
         branch: Some(&worker.note.branch),
+        pinned: l.s.project.pinned.as_ref(),
     }
     .write(&l.s.project.ws, &l.s.project.config.files.progress)?;
     if let Some(p) = &c.prepared {

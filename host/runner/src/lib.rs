@@ -72,7 +72,7 @@ pub use acting::{host, host_soon};
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;
-pub use project::Project;
+pub use project::{Pinned, Project};
 pub use run::{Begun, Opened, Summary, run};
 pub use setup::{RunOptions, Setup};
 pub use steer::Desk;

@@ -353,6 +353,7 @@ impl Loop {
             result: ruling.result,
             reason: &ruling.reason,
             branch: self.looked.as_ref().and_then(|l| l.now.branch.as_deref()),
+            pinned: self.s.project.pinned.as_ref(),
         }
         .write(&self.s.project.ws, &self.s.project.config.files.progress)?;
         let accepted = ruling.result == IterationResult::Accepted;

@@ -58,6 +58,17 @@ pub struct Project {
     pub configured: bool,
     /// A person has accepted, for this once, what the configuration can run.
     pub accepted: bool,
+    /// The prompt that its runs are given, if it is pinned: it stands in every receipt.
+    pub pinned: Option<Pinned>,
+}
+
+/// A prompt and what it was when the run was submitted.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Pinned {
+    /// Relative to the root of the workspace that it is of.
+    pub path: String,
+    /// `sha256:…` or `blake3:…` of its canonical form.
+    pub fingerprint: String,
 }
 
 impl Project {
@@ -97,6 +108,7 @@ impl Project {
             origins,
             configured,
             accepted: false,
+            pinned: None,
         };
         project.directory()?;
         Ok(project)

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::history::HistoryEntry;
 use crate::journal::{Checkpoint, Line};
 use crate::names::Places;
+use crate::project::Pinned;
 
 /// Relative to the root.
 pub const STATE: &str = ".ralph/state.json";
@@ -137,6 +138,8 @@ pub struct Finished<'a> {
     pub reason: &'a str,
     /// The branch it was on.
     pub branch: Option<&'a str>,
+    /// The prompt that the run was given, if it is pinned.
+    pub pinned: Option<&'a Pinned>,
 }
 
 /// What was written.
@@ -251,6 +254,11 @@ impl Finished<'_> {
             "result": self.result, "reason": self.reason, "usage": c.usage,
             "started_at": self.started_at(), "ended_at": ended_at, "_schema": RECEIPT_SCHEMA,
         })));
+        if let Some(pinned) = self.pinned {
+            for (_, receipt) in &mut out {
+                receipt["prompt_pinned"] = json!(pinned);
+            }
+        }
         out
     }
 

@@ -57,6 +57,8 @@ fn every_reporting_command_answers_with_the_same_envelope() {
         (&["blocked"], 0, "blocked"),
         (&["stats"], 0, "stats"),
         (&["verify"], 0, "verify"),
+        (&["fingerprint", "verify"], 0, "fingerprint"),
+        (&["fingerprint", "compute", "nothing"], 1, "fingerprint"),
         (&["replay", "1"], 0, "replay"),
         (&["prompt", "T1"], 0, "prompt"),
         (&["run", "--dry-run"], 0, "run"),

@@ -67,6 +67,8 @@ fn verify_tells_verified_tampered_missing_and_errors_apart() {
     p.run(&verify).expect(3).says("missing   prompts/a.yaml");
     assert!(!p.exists(".ralph/prompt-edits"), "verifying writes nothing");
     p.run(&["fingerprint", "write"]).expect(0);
+    let untracked = p.git(&["status", "--porcelain", "--untracked-files=all"]);
+    assert!(!untracked.contains(".ralph"), "{untracked}");
     let sidecar = p.read("prompts/a.yaml.fp");
     assert_eq!(sidecar, format!("{}\n", computed(&p, "prompts/a.yaml")));
     p.run(&verify).expect(0).says("verified  prompts/deep/b.md");

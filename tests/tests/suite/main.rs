@@ -61,6 +61,8 @@ mod sandbox;
 mod secrets;
 mod serve_access;
 mod serve_audit;
+mod serve_client;
+mod serve_prompts;
 mod serve_runs;
 mod serve_start;
 mod signals;

@@ -4,6 +4,7 @@ mod artifacts;
 mod audit;
 mod health;
 mod openapi;
+pub(crate) mod prompts;
 mod runs;
 mod stats;
 
@@ -28,6 +29,19 @@ pub fn router(app: &Shared) -> Router {
         .route("/runs/{id}/inject", post(runs::inject))
         .route("/runs/{id}/artifacts", get(artifacts::list))
         .route("/runs/{id}/artifacts/{*path}", get(artifacts::one))
+        .route("/workspaces/{slug}/prompts", get(prompts::list))
+        .route(
+            "/workspaces/{slug}/prompts/{*path}",
+            get(prompts::read)
+                .put(prompts::save)
+                .delete(prompts::delete),
+        )
+        .route(
+            "/prompts/{*path}",
+            get(prompts::read_short)
+                .put(prompts::save_short)
+                .delete(prompts::delete_short),
+        )
         .route("/audit", get(audit::page))
         .route("/stats", get(stats::stats));
     Router::new()

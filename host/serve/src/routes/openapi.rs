@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::artifacts::Artifacts;
 use super::audit::{AuditPage, AuditQuery};
 use super::health::Health;
+use super::prompts::{DeleteQuery, Edited, Prompt, Prompts, SavePrompt};
 use super::runs::{RunPage, RunQuery};
 use super::stats::Stats;
 use crate::app::Shared;
@@ -72,7 +73,7 @@ impl Document {
         answers: Value,
     ) {
         let mut parameters = parameters;
-        for name in ["id", "path"] {
+        for name in ["id", "slug", "path"] {
             if op.path.contains(&format!("{{{name}}}")) {
                 parameters.push(json!({
                     "name": name, "in": "path", "required": true, "schema": { "type": "string" },
@@ -280,6 +281,62 @@ pub fn document(version: &str) -> Value {
         vec![range],
         None,
         answers,
+    );
+    let prompts = d.reference::<Prompts>();
+    d.add(
+        &op(
+            "get",
+            "/v1/workspaces/{slug}/prompts",
+            "listPrompts",
+            "A workspace's prompts",
+            &[400, 404, 422],
+        ),
+        vec![],
+        None,
+        answer("200", "What there is", JSON, prompts),
+    );
+    let place = "/v1/workspaces/{slug}/prompts/{path}";
+    let prompt = d.reference::<Prompt>();
+    d.add(
+        &op(
+            "get",
+            place,
+            "getPrompt",
+            "A prompt and its fingerprints",
+            &[400, 404, 413, 422],
+        ),
+        vec![],
+        None,
+        answer("200", "As it stands", JSON, prompt),
+    );
+    let (body, edited) = (d.reference::<SavePrompt>(), d.reference::<Edited>());
+    let mut answers = answer("200", "It is saved", JSON, edited.clone());
+    answers["201"] = answer("201", "It is new, and saved", JSON, edited.clone())["201"].clone();
+    let edits: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];
+    d.add(
+        &op(
+            "put",
+            place,
+            "savePrompt",
+            "Save a prompt and its fingerprint as one",
+            edits,
+        ),
+        vec![],
+        Some((body, true)),
+        answers,
+    );
+    let query = d.query::<DeleteQuery>();
+    d.add(
+        &op(
+            "delete",
+            place,
+            "deletePrompt",
+            "Delete a prompt and its fingerprint",
+            edits,
+        ),
+        query,
+        None,
+        answer("200", "It is deleted", JSON, edited),
     );
     let query = d.query::<AuditQuery>();
     let page = d.reference::<AuditPage>();

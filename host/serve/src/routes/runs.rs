@@ -161,7 +161,9 @@ pub async fn one(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Run>, Problem> {
-    Ok(Json(readable(&app, &caller, &id).await?))
+    let mut run = readable(&app, &caller, &id).await?;
+    run.prompt_changed = super::prompts::changed(&app, &run).await;
+    Ok(Json(run))
 }
 
 /// `GET /runs/{id}/events`

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ralph_prompts::PromptError;
 use ralph_runner::{Error, Project, Trust, clock};
-use ralph_workspace::{Workspace, sha256_hex};
+use ralph_workspace::sha256_hex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +14,9 @@ use crate::audit::{Event, kinds};
 use crate::caller::Caller;
 use crate::events::live::Live;
 use crate::problem::Problem;
+use crate::routes::prompts;
 use crate::store::{Idempotency, Run, RunConfig, Status, Submitted};
 
-/// A prompt may be this big.
-const PROMPT_MAX: u64 = 1 << 20;
 /// Where the prompt of a run is, below its own directory of the service.
 pub(super) const PROMPT: &str = "prompt";
 
@@ -61,7 +61,8 @@ pub async fn submit(
     let path = app.workspace(&wanted.workspace_slug)?.path.clone();
     let asked = wanted.clone();
     let looked = tokio::task::spawn_blocking(move || look(&path, &asked)).await;
-    let prompt = looked.map_err(Problem::internal)??;
+    looked.map_err(Problem::internal)??;
+    let prompt = pin(app, &wanted).await?;
     if app.queue.waiting().await? >= u64::from(app.settings.serve.max_queued) {
         let detail = "too many runs wait already ([serve] max_queued)";
         return Err(Problem::unavailable("queue-full", detail));
@@ -85,7 +86,7 @@ pub async fn submit(
         status: Status::Queued,
         actor: caller.actor.clone(),
         prompt_path: wanted.prompt_path,
-        prompt_fingerprint: prompt.as_ref().and_then(|p| p.fingerprint.clone()),
+        prompt_fingerprint: prompt.as_ref().map(|p| p.fingerprint.clone()),
         config: wanted.config,
         created_at: clock::now(),
         started_at: None,
@@ -99,6 +100,7 @@ pub async fn submit(
         branch: None,
         base: None,
         cancel_reason: None,
+        prompt_changed: None,
     };
     let event = Event::new(kinds::SUBMITTED, &run.workspace)
         .by(&run.actor)
@@ -175,54 +177,75 @@ fn ranges(config: &RunConfig) -> Result<(), Problem> {
 /// The prompt as it is saved.
 struct Prompt {
     bytes: Vec<u8>,
-    /// What its `.fp` says.
-    fingerprint: Option<String>,
+    /// Of its content, and what its sidecar says if it has one.
+    fingerprint: String,
 }
 
-/// Could the workspace's configuration run, and is the prompt what the client takes it for?
-fn look(path: &Path, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem> {
+/// Could the workspace's configuration run?
+fn look(path: &Path, wanted: &SubmitRun) -> Result<(), Problem> {
     let project = Project::open(path).map_err(unfit)?;
     Trust::of(&project)
         .and_then(|t| t.demand())
         .map_err(unfit)?;
-    let Some(prompt) = &wanted.prompt_path else {
-        if wanted.prompt_fingerprint.is_some() || wanted.prompts_yaml.is_some() {
-            let detail = "prompt_fingerprint and prompts_yaml say something of prompt_path, which is missing";
-            return Err(Problem::unprocessable("invalid", detail));
-        }
+    let said = wanted.prompt_fingerprint.is_some() || wanted.prompts_yaml.is_some();
+    if said && wanted.prompt_path.is_none() {
+        let detail =
+            "prompt_fingerprint and prompts_yaml say something of prompt_path, which is missing";
+        return Err(Problem::unprocessable("invalid", detail));
+    }
+    Ok(())
+}
+
+/// The prompt as it is now, which is what the run gets whatever becomes of the file. One that isn't
+/// as its fingerprint says is refused: the run would be recorded with what it wasn't given.
+async fn pin(app: &Shared, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem> {
+    let Some(path) = &wanted.prompt_path else {
         return Ok(None);
     };
-    let within = prompt.strip_prefix("prompts/").is_some_and(|rest| {
-        !rest.is_empty() && rest.split('/').all(|p| !matches!(p, "" | "." | ".."))
-    });
-    if !within {
-        let detail = "prompt_path is below `prompts/`, without `.` and `..`";
-        return Err(Problem::unprocessable("path", detail));
-    }
-    let read = |ws: &Workspace, path: &str| ws.read(path, PROMPT_MAX);
-    let bytes =
-        read(&project.ws, prompt).map_err(|e| Problem::unprocessable("path", e.to_string()))?;
-    let bytes = bytes.ok_or_else(|| Problem::unprocessable("prompt", "there is no such prompt"))?;
-    let stored = read(&project.ws, &format!("{prompt}.fp"))
-        .map_err(|e| Problem::unprocessable("path", e.to_string()))?
-        .map(|b| String::from_utf8_lossy(&b).trim().to_owned());
-    let differs = wanted.prompt_fingerprint.is_some() && wanted.prompt_fingerprint != stored;
+    let Some(below) = path.strip_prefix("prompts/") else {
+        return Err(Problem::unprocessable(
+            "path",
+            "prompt_path is below `prompts/`",
+        ));
+    };
+    let store = prompts::store(app, &wanted.workspace_slug).await?;
+    let read = store.read_prompt(below).await.map_err(|e| match e {
+        PromptError::Absent(_) => Problem::unprocessable("prompt", "there is no such prompt"),
+        e => prompts::problem(e),
+    })?;
+    let stored = read.fingerprint_stored.map(|f| f.to_string());
+    let computed = read.fingerprint_computed.map(|f| f.to_string());
+    let both = |problem: Problem| {
+        problem
+            .with("fingerprint_stored", stored.clone())
+            .with("fingerprint_computed", computed.clone())
+            .with("fingerprint_expected", wanted.prompt_fingerprint.clone())
+    };
+    let expected = &wanted.prompt_fingerprint;
+    let differs = expected.is_some() && *expected != computed;
     let other = wanted
         .prompts_yaml
         .as_ref()
-        .is_some_and(|text| text.as_bytes() != bytes);
+        .is_some_and(|text| *text != read.content);
     if differs || other {
-        return Err(Problem::conflict(
-            "prompt-changed",
-            "the saved prompt isn't the one that the client knows; read it again",
-        )
-        .with("fingerprint_stored", stored)
-        .with("fingerprint_expected", wanted.prompt_fingerprint.clone()));
+        let detail = "the saved prompt isn't the one that the client knows; read it again";
+        return Err(both(Problem::conflict("prompt-changed", detail)));
     }
-    Ok(Some(Prompt {
-        bytes,
-        fingerprint: stored,
-    }))
+    match computed.clone() {
+        Some(fingerprint) if read.status != ralph_prompts::Status::Tampered => Ok(Some(Prompt {
+            bytes: read.content.into_bytes(),
+            fingerprint,
+        })),
+        Some(_) => {
+            let detail =
+                "the saved prompt isn't as its fingerprint says; look at it, and save it again";
+            Err(both(Problem::conflict("prompt-tampered", detail)))
+        }
+        None => Err(Problem::unprocessable(
+            "prompt",
+            read.problem.unwrap_or_default(),
+        )),
+    }
 }
 
 fn unfit(e: Error) -> Problem {

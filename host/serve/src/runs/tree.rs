@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ralph_engine::fact::{EndReason, Fact};
-use ralph_runner::{Error, Project, journal};
+use ralph_runner::{Error, Pinned, Project, journal};
 use ralph_workspace::{Git, Snapshot, Workspace};
 
 use super::submit::PROMPT;
@@ -103,6 +103,8 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
         ws.create_dir_all(".ralph/context")?;
         ws.write(IN_TREE, &prompt)?;
         project.config.files.prompt = Some(IN_TREE.to_owned());
+        let pinned = run.prompt_path.clone().zip(run.prompt_fingerprint.clone());
+        project.pinned = pinned.map(|(path, fingerprint)| Pinned { path, fingerprint });
     }
     Ok(Tree {
         project,

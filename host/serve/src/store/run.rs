@@ -122,4 +122,7 @@ pub struct Run {
     /// Somebody has asked for its end, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
+    /// Is the saved prompt another one by now? Told of one run that is asked for; kept nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_changed: Option<bool>,
 }

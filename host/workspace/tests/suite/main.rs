@@ -7,6 +7,7 @@ mod commit;
 mod dirty;
 mod escapes;
 mod files;
+mod folder;
 mod hooks;
 mod lock;
 mod repos;
