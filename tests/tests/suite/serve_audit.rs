@@ -22,11 +22,12 @@ fn lines(p: &Project) -> Vec<Value> {
 fn each_wish_has_an_intent_before_and_an_outcome_after() {
     let p = Project::build().ready();
     p.write("prompts/a.yaml", "kind: prompt-set\nsecret: swordfish\n");
-    p.write("prompts/a.yaml.fp", "sha256:abc\n");
+    p.run(&["fingerprint", "write"]).expect(0);
+    let fingerprint = p.read("prompts/a.yaml.fp").trim().to_owned();
     let s = Service::of(&p);
     let body = json!({
         "workspace_slug": "site", "prompt_path": "prompts/a.yaml",
-        "prompt_fingerprint": "sha256:abc", "config": { "max_iterations": 1 },
+        "prompt_fingerprint": fingerprint, "config": { "max_iterations": 1 },
     });
     let headers = [("ralph-actor", "alice@example.org")];
     let run = s
@@ -55,7 +56,7 @@ fn each_wish_has_an_intent_before_and_an_outcome_after() {
         ("workspace", json!("site")),
         ("run_id", json!(id)),
         ("prompt_path", json!("prompts/a.yaml")),
-        ("prompt_fingerprint", json!("sha256:abc")),
+        ("prompt_fingerprint", json!(fingerprint)),
     ] {
         assert_eq!(all[0][key], value);
         assert_eq!(all[1][key], value);

@@ -375,7 +375,8 @@ fn a_run_is_paused_told_something_and_goes_on() {
 fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
     let p = Project::build().ready();
     p.write("prompts/a.yaml", "goal: shine\n");
-    p.write("prompts/a.yaml.fp", "sha256:abc\n");
+    p.run(&["fingerprint", "write"]).expect(0);
+    let fingerprint = p.read("prompts/a.yaml.fp").trim().to_owned();
     let s = Service::of(&p);
     let submit = |more: Value| {
         let mut body = json!({
@@ -389,15 +390,14 @@ fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
     let said = submit(json!({ "prompt_fingerprint": "sha256:old" }))
         .expect(409)
         .json();
-    assert_eq!(said["fingerprint_stored"], "sha256:abc");
+    assert_eq!(said["fingerprint_stored"], fingerprint.as_str());
     assert_eq!(said["fingerprint_expected"], "sha256:old");
     submit(json!({ "prompts_yaml": "goal: other\n" })).expect(409);
-    let run =
-        submit(json!({ "prompt_fingerprint": "sha256:abc", "prompts_yaml": "goal: shine\n" }));
+    let run = submit(json!({ "prompt_fingerprint": fingerprint, "prompts_yaml": "goal: shine\n" }));
     let run = run.expect(201).json();
     let id = run["run_id"].as_str().unwrap();
     let start = s.events(id, None).until("start");
-    assert_eq!(start.data["prompt_fingerprint"], "sha256:abc");
+    assert_eq!(start.data["prompt_fingerprint"], fingerprint.as_str());
     s.ended(id);
     assert!(p.noted("prompt.1").contains("goal: shine"));
 }
