@@ -14,12 +14,9 @@ pub fn run() -> Result<ExitCode, String> {
     let mut steps = Steps::new(components::STEPS + 3);
     components::setup(&mut steps)?;
     let ralph = steps.step("ralph", || {
-        let mut build = cargo(["build", "--package", "ralph-cli"]);
-        // Who only wants to see it need not wait for what helps with changing it.
-        build.env("CARGO_INCREMENTAL", "0");
-        build.env("CARGO_PROFILE_DEV_DEBUG", "none");
-        run_command(&mut build, minutes(30))?;
-        paths::ralph()
+        let build = ["build", "--profile", "demo", "--package", "ralph-cli"];
+        run_command(&mut cargo(build), minutes(30))?;
+        paths::ralph_of_demo()
     })?;
     let project = steps.step("a scratch project", project)?;
     let ralph = |args: &[&str]| {

@@ -40,10 +40,15 @@ pub fn components() -> PathBuf {
     root().join("target/components")
 }
 
-/// What `cargo build` has put beside this program.
-pub fn ralph() -> Result<PathBuf, String> {
+/// What `cargo build --profile demo` has made, in the target directory that this program is in.
+pub fn ralph_of_demo() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("where is this program? {e}"))?;
-    Ok(own.with_file_name(format!("ralph{}", std::env::consts::EXE_SUFFIX)))
+    let target = own
+        .ancestors()
+        .nth(2)
+        .ok_or("this program is in no target directory")?;
+    let name = format!("ralph{}", std::env::consts::EXE_SUFFIX);
+    Ok(target.join("demo").join(name))
 }
 
 /// The first file of this name in `PATH`.
