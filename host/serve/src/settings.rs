@@ -69,6 +69,8 @@ pub struct Serve {
     pub max_connections: u32,
     /// At the end, an iteration that is on has so long.
     pub drain: Span,
+    /// Of so many runs that are over the records stay: receipts, logs, the patch.
+    pub runs_kept: u32,
     /// Events kept per run.
     pub events_kept: u32,
     /// A stream on which nothing happens says so this often.
@@ -102,6 +104,7 @@ impl Default for Serve {
             body_limit: Size::parse("1MiB").unwrap_or_default(),
             max_connections: 1024,
             drain: span("10s"),
+            runs_kept: 1000,
             events_kept: 20_000,
             heartbeat: span("15s"),
         }

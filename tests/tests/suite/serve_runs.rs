@@ -17,6 +17,49 @@ fn in_order(events: &[Event], after: u64) {
     assert_eq!(ids, wanted);
 }
 
+/// What a run has left behind.
+#[track_caller]
+fn names(s: &Service, id: &str) -> Vec<String> {
+    let answer = s.ask("observer", "GET", &format!("/v1/runs/{id}/artifacts"), None);
+    let listed = answer.expect(200).json();
+    let all = listed["artifacts"].as_array().unwrap().iter();
+    all.map(|a| a["path"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn of_runs_that_are_over_the_records_stay_and_the_worktrees_go() {
+    let p = Project::build().ready();
+    Service::configure(&p, "runs_kept = 2", "");
+    let s = Service::again(&p);
+    let ids: Vec<String> = (0..3)
+        .map(|_| {
+            let id = s.submit(json!({}));
+            s.ended(&id);
+            id
+        })
+        .collect();
+    // Before its worktree is gone, and after.
+    assert!(names(&s, &ids[2]).iter().any(|n| n.starts_with("receipts/")));
+    let branch = s.run(&ids[2])["branch"].as_str().unwrap().to_owned();
+    // Ends when all of it is done.
+    s.live.signal(Signal::TERM);
+    s.live.wait().expect(0);
+    let s = Service::again(&p);
+    let list = p.git(&["worktree", "list"]);
+    assert_eq!(list.lines().count(), 1, "{list}");
+    p.git(&["switch", "-q", &branch]);
+    for id in &ids[1..] {
+        let names = names(&s, id);
+        assert!(
+            names.iter().any(|n| n.starts_with("receipts/")),
+            "{names:?}"
+        );
+        assert!(names.iter().any(|n| n == "diff.patch"), "{names:?}");
+    }
+    assert!(names(&s, &ids[0]).is_empty());
+    assert_eq!(s.run(&ids[0])["status"], "completed");
+}
+
 #[test]
 fn a_run_works_in_a_worktree_of_its_own_and_tells_each_phase() {
     let p = Project::build().gate("g", "echo fine\n").ready();

@@ -15,7 +15,7 @@ use super::runs::readable;
 use crate::app::{App, Shared};
 use crate::caller::Caller;
 use crate::problem::Problem;
-use crate::runs::{artifact_dirs, own_dir};
+use crate::runs::{own_dir, records};
 
 /// Of one artefact in one answer; more is read by ranges.
 const PART_MAX: u64 = 8 << 20;
@@ -52,7 +52,7 @@ pub async fn list(
                 bytes: meta.len(),
             });
         }
-        if let Ok(ws) = Workspace::open(&artifact_dirs(&app, &id)) {
+        if let Some(ws) = records(&app, &id) {
             for dir in ["receipts", "logs", "attempts", "context"] {
                 below(&ws, dir, 0, &mut artifacts);
             }
@@ -97,13 +97,13 @@ pub async fn one(
 fn read(app: &App, id: &str, path: &str, range: Option<&str>) -> Result<Response, Problem> {
     let none = || Problem::not_found("such artefact");
     let top = path.split('/').next().unwrap_or_default();
-    let dir = match top {
-        "diff.patch" if path == top => own_dir(app, id),
-        "receipts" | "logs" | "attempts" | "context" => artifact_dirs(app, id),
-        _ => return Err(none()),
-    };
     // Never follows anything out of the directory.
-    let ws = Workspace::open(&dir).map_err(|_| none())?;
+    let ws = match top {
+        "diff.patch" if path == top => Workspace::open(&own_dir(app, id)).ok(),
+        "receipts" | "logs" | "attempts" | "context" => records(app, id),
+        _ => None,
+    };
+    let ws = ws.ok_or_else(none)?;
     let plain = path.split('/').all(|p| !matches!(p, "" | "." | "..")) && !path.contains('\0');
     let meta = match plain {
         true => ws.dir().symlink_metadata(path).map_err(|_| none())?,

@@ -7,7 +7,7 @@ use ralph_runner::{Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Tru
 use serde_json::json;
 
 use super::finish::{self, End};
-use super::{Active, tree};
+use super::{Active, tidy, tree};
 use crate::app::Shared;
 use crate::events::recorder::Recorder;
 use crate::store::{Run, Status};
@@ -36,7 +36,15 @@ pub(super) async fn execute(app: &Shared, id: &str) {
     match end {
         // The service ends, and the next one goes on with it.
         End::Parked => tracing::info!("{id} stands; the next service goes on with it"),
-        end => finish::finish(app, run, end).await,
+        end => {
+            let workspace = run.workspace.clone();
+            finish::finish(app, run, end).await;
+            // Not before it is over for everybody: the next service would look into its journal.
+            let over = app.store.run(id).await;
+            if matches!(over, Ok(Some(run)) if run.status.is_terminal()) {
+                tidy::tidy(app, id, &workspace).await;
+            }
+        }
     }
 }
 

@@ -7,13 +7,15 @@ mod execute;
 mod finish;
 pub mod steer;
 pub mod submit;
+mod tidy;
 mod tree;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ralph_engine::state::Stop;
 use ralph_runner::{Control, Desk};
+use ralph_workspace::Workspace;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::app::{App, Shared};
@@ -32,6 +34,8 @@ pub struct Runs {
     /// git makes one worktree at a time.
     git: tokio::sync::Mutex<()>,
     work: Notify,
+    /// Held while a run's records are moved, and while they are opened.
+    moving: RwLock<()>,
     places: Arc<Semaphore>,
 }
 
@@ -53,6 +57,7 @@ impl Runs {
             changing: tokio::sync::Mutex::default(),
             git: tokio::sync::Mutex::default(),
             work: Notify::new(),
+            moving: RwLock::default(),
             places: Arc::new(Semaphore::new(usize::from(max))),
         }
     }
@@ -185,7 +190,12 @@ pub fn own_dir(app: &App, run: &str) -> std::path::PathBuf {
     tree::dir(app, run)
 }
 
-/// Where the run's records are: receipts, logs, attempts, context.
-pub fn artifact_dirs(app: &App, run: &str) -> std::path::PathBuf {
-    tree::root(app, run).join(".ralph")
+/// The run's records: receipts, logs, attempts, context. They may be moved while they are read.
+pub fn records(app: &App, run: &str) -> Option<Workspace> {
+    let _still = app
+        .runs
+        .moving
+        .read()
+        .unwrap_or_else(PoisonError::into_inner);
+    Workspace::open(&tidy::records(&tree::dir(app, run), &tree::root(app, run))).ok()
 }

@@ -74,7 +74,7 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
             std::fs::remove_dir_all(&top).map_err(io)?;
         }
         // Also forgets a worktree whose directory is gone.
-        git.worktree_remove(".ralph/worktrees/none").await?;
+        git.worktree_prune().await?;
         if git.branch_exists(&branch).await? {
             git.branch_delete(&branch).await?;
         }

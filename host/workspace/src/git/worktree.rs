@@ -89,6 +89,14 @@ impl Git {
                 return Err(ended.failure());
             }
         }
+        self.worktree_prune().await
+    }
+
+    /// Forgets worktrees whose directories are gone.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn worktree_prune(&self) -> Result<(), GitError> {
         let cmd = Cmd::write("worktree").arg("prune");
         self.runner().run(cmd).await?.ok().map(drop)
     }
