@@ -104,8 +104,8 @@ mod tests {
             }
         }
         assert_eq!(
-            strict, 25,
-            "Config, Loop, Files, Tasks, Agent, Gate, When, GateGroup, Judge, Plugin, Allow, Limits, Tools, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode, OsSandbox, Confine, Rlimits"
+            strict, 26,
+            "Config, Loop, Files, Tasks, Agent, Gate, When, GateGroup, Judge, Fingerprints, Plugin, Allow, Limits, Tools, Git, Parallel, Notify, Supervise, Budget, ProviderLimits, Prompt, Claims, Mode, OsSandbox, Confine, Rlimits"
         );
     }
 
