@@ -23,7 +23,8 @@ fn names(s: &Service, id: &str) -> Vec<String> {
     let answer = s.ask("observer", "GET", &format!("/v1/runs/{id}/artifacts"), None);
     let listed = answer.expect(200).json();
     let all = listed["artifacts"].as_array().unwrap().iter();
-    all.map(|a| a["path"].as_str().unwrap().to_owned()).collect()
+    all.map(|a| a["path"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
@@ -39,7 +40,11 @@ fn of_runs_that_are_over_the_records_stay_and_the_worktrees_go() {
         })
         .collect();
     // Before its worktree is gone, and after.
-    assert!(names(&s, &ids[2]).iter().any(|n| n.starts_with("receipts/")));
+    assert!(
+        names(&s, &ids[2])
+            .iter()
+            .any(|n| n.starts_with("receipts/"))
+    );
     let branch = s.run(&ids[2])["branch"].as_str().unwrap().to_owned();
     // Ends when all of it is done.
     s.live.signal(Signal::TERM);
