@@ -52,21 +52,28 @@ pub(super) async fn tidy(app: &Shared, id: &str, workspace: &str) {
         tracing::warn!("git still knows the worktree of {id}: {e}");
     }
     let most = usize::try_from(app.settings.serve.runs_kept).unwrap_or(usize::MAX);
-    for old in known.iter().rev().skip(most) {
-        // One that is not over has its worktree, and isn't among these.
-        let ended = app.store.run(old).await;
-        if matches!(ended, Ok(Some(run)) if run.status.is_terminal()) {
-            let own = tree::dir(app, old);
-            let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(own)).await;
-            if !matches!(gone, Ok(Ok(()))) {
-                tracing::warn!("the records of {old} can't be removed");
-            }
+    if known.len() <= most {
+        return;
+    }
+    let mut over = Vec::new();
+    for id in known {
+        if let Ok(Some(run)) = app.store.run(&id).await
+            && run.status.is_terminal()
+        {
+            over.push((run.ended_at, id));
+        }
+    }
+    over.sort();
+    for (_, old) in over.iter().rev().skip(most) {
+        let own = tree::dir(app, old);
+        let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(own)).await;
+        if !matches!(gone, Ok(Ok(()))) {
+            tracing::warn!("the records of {old} can't be removed");
         }
     }
 }
 
-/// Removes the worktrees of those whose records are moved; all such, the oldest first, for an id
-/// begins with the time.
+/// Removes the worktrees of those whose records are moved; all such.
 fn strip(all: &Path) -> std::io::Result<Vec<String>> {
     let mut known = Vec::new();
     for entry in fs::read_dir(all)? {
@@ -81,7 +88,6 @@ fn strip(all: &Path) -> std::io::Result<Vec<String>> {
         }
         known.push(entry.file_name().to_string_lossy().into_owned());
     }
-    known.sort();
     Ok(known)
 }
 
