@@ -37,12 +37,11 @@ pub(super) async fn execute(app: &Shared, id: &str) {
         // The service ends, and the next one goes on with it.
         End::Parked => tracing::info!("{id} stands; the next service goes on with it"),
         end => {
-            let workspace = run.workspace.clone();
             finish::finish(app, run, end).await;
             // Not before it is over for everybody: the next service would look into its journal.
             let over = app.store.run(id).await;
             if matches!(over, Ok(Some(run)) if run.status.is_terminal()) {
-                tidy::tidy(app, id, &workspace).await;
+                tidy::tidy(app).await;
             }
         }
     }

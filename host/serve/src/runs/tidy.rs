@@ -2,6 +2,7 @@
 //! so the worktree goes, which also lets the branch be checked out elsewhere. Of many runs the
 //! records of the oldest go, too.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::PoisonError;
@@ -24,71 +25,82 @@ pub(super) fn records(own: &Path, root: &Path) -> std::path::PathBuf {
     }
 }
 
-/// To be called when a run is over for the store. What can't be removed now is tried again at the
-/// end of the next run.
-pub(super) async fn tidy(app: &Shared, id: &str, workspace: &str) {
-    let (own, root) = (tree::dir(app, id), tree::root(app, id));
+/// To be called when a run is over for the store. What a service that died, or a disk that refused,
+/// has left behind is put away as well.
+pub(super) async fn tidy(app: &Shared) {
+    let _one = app.runs.git.lock().await;
     let all = app.data.join("runs");
-    let shared = app.clone();
-    let looked = tokio::task::spawn_blocking(move || {
-        let kept = own.join(RECORDS);
-        if root.join(".ralph").is_dir() {
-            let moving = &shared.runs.moving;
-            let _alone = moving.write().unwrap_or_else(PoisonError::into_inner);
-            let moved = fs::create_dir_all(&kept)
-                .and_then(|()| fs::rename(root.join(".ralph"), kept.join(".ralph")));
-            if let Err(e) = moved {
-                tracing::warn!("{}: its records can't be moved: {e}", own.display());
-            }
-        }
-        strip(&all)
-    });
-    let known = match looked.await {
-        Ok(Ok(known)) => known,
+    let listed = match tokio::task::spawn_blocking(move || list(&all)).await {
+        Ok(Ok(listed)) => listed,
         Ok(Err(e)) => return tracing::warn!("runs that are over can't be tidied up: {e}"),
         Err(e) => return tracing::warn!("{e}"),
     };
-    if let Err(e) = prune(app, workspace).await {
-        tracing::warn!("git still knows the worktree of {id}: {e}");
-    }
-    let most = usize::try_from(app.settings.serve.runs_kept).unwrap_or(usize::MAX);
-    if known.len() <= most {
-        return;
-    }
     let mut over = Vec::new();
-    for id in known {
-        if let Ok(Some(run)) = app.store.run(&id).await
-            && run.status.is_terminal()
-        {
-            over.push((run.ended_at, id));
+    let mut workspaces = BTreeSet::new();
+    let most = usize::try_from(app.settings.serve.runs_kept).unwrap_or(usize::MAX);
+    let many = listed.len() > most;
+    for (id, tree) in listed {
+        if !tree && !many {
+            continue;
+        }
+        let Ok(Some(run)) = app.store.run(&id).await else {
+            continue;
+        };
+        if !run.status.is_terminal() {
+            continue;
+        }
+        if tree {
+            put_away(app, &id).await;
+            workspaces.insert(run.workspace);
+        }
+        over.push((run.ended_at, id));
+    }
+    for workspace in workspaces {
+        if let Err(e) = prune(app, &workspace).await {
+            tracing::warn!("git still knows worktrees of {workspace} that are gone: {e}");
         }
     }
-    over.sort();
-    for (_, old) in over.iter().rev().skip(most) {
-        let own = tree::dir(app, old);
-        let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(own)).await;
-        if !matches!(gone, Ok(Ok(()))) {
-            tracing::warn!("the records of {old} can't be removed");
+    if many {
+        over.sort();
+        for (_, old) in over.iter().rev().skip(most) {
+            let own = tree::dir(app, old);
+            let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(own)).await;
+            if !matches!(gone, Ok(Ok(()))) {
+                tracing::warn!("the records of {old} can't be removed");
+            }
         }
     }
 }
 
-/// Removes the worktrees of those whose records are moved; all such.
-fn strip(all: &Path) -> std::io::Result<Vec<String>> {
-    let mut known = Vec::new();
+/// All runs' directories: whose, and is there a worktree?
+fn list(all: &Path) -> std::io::Result<Vec<(String, bool)>> {
+    let mut found = Vec::new();
     for entry in fs::read_dir(all)? {
         let entry = entry?;
-        let own = entry.path();
-        if !own.join(RECORDS).join(".ralph").is_dir() {
-            continue;
-        }
-        let tree = own.join("tree");
-        if tree.exists() {
-            fs::remove_dir_all(&tree)?;
-        }
-        known.push(entry.file_name().to_string_lossy().into_owned());
+        let tree = entry.path().join("tree").exists();
+        found.push((entry.file_name().to_string_lossy().into_owned(), tree));
     }
-    Ok(known)
+    Ok(found)
+}
+
+/// Moves a run's records out of its worktree, which is removed.
+async fn put_away(app: &Shared, id: &str) {
+    let (own, root) = (tree::dir(app, id), tree::root(app, id));
+    let shared = app.clone();
+    let away = tokio::task::spawn_blocking(move || {
+        if root.join(".ralph").is_dir() {
+            let moving = &shared.runs.moving;
+            let _alone = moving.write().unwrap_or_else(PoisonError::into_inner);
+            fs::create_dir_all(own.join(RECORDS))?;
+            fs::rename(root.join(".ralph"), own.join(RECORDS).join(".ralph"))?;
+        }
+        fs::remove_dir_all(own.join("tree"))
+    });
+    match away.await {
+        Ok(Ok(())) => {}
+        Ok(Err(e)) => tracing::warn!("the worktree of {id} can't be put away: {e}"),
+        Err(e) => tracing::warn!("{e}"),
+    }
 }
 
 /// git forgets worktrees whose directories are gone.
@@ -98,6 +110,5 @@ async fn prune(app: &Shared, workspace: &str) -> Result<(), String> {
     };
     let project = Project::open(&workspace.path).map_err(|e| e.to_string())?;
     let git = Git::open(&project.ws).map_err(|e| e.to_string())?;
-    let _one = app.runs.git.lock().await;
     git.worktree_prune().await.map_err(|e| e.to_string())
 }
