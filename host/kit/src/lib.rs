@@ -5,7 +5,8 @@
 //! - [`project`], [`lang`]: what a project is; `plugin.toml`
 //! - [`build`](mod@build), `tools`: its component, by its language's tool chain
 //! - [`input`], [`stage`], [`ask`]: one call with what it is given, and the host that it sees
-//! - [`recorded`]: the same from what a run has kept
+//! - [`kept`]: the same from what a run has kept; [`recorded`] of a gate, judge or reviewer, [`streamed`] of
+//!   a driver
 //! - [`cases`], `differ`: a project's own tests
 //! - [`bench`], [`dev`]
 
@@ -21,10 +22,12 @@ pub mod cases;
 pub mod dev;
 pub mod error;
 pub mod input;
+pub mod kept;
 pub mod lang;
 pub mod project;
 pub mod recorded;
 pub mod scaffold;
 pub mod stage;
+pub mod streamed;
 
 pub use error::Error;

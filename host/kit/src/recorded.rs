@@ -115,7 +115,7 @@ impl Recorded {
 }
 
 /// `.ralph/context/<task>/<attempt>`, upwards from `dir`.
-fn attempt_dir(dir: &Path, attempt: &str) -> Result<PathBuf, Error> {
+pub(crate) fn attempt_dir(dir: &Path, attempt: &str) -> Result<PathBuf, Error> {
     let plain = !attempt.is_empty() && !attempt.contains(['/', '\\']) && !attempt.starts_with('.');
     let dir = std::path::absolute(dir).map_err(|e| Error::io(dir, e))?;
     let context = dir
@@ -200,12 +200,12 @@ fn gate(path: &Path) -> Result<Recorded, Error> {
     })
 }
 
-fn config(path: &Path, text: &str) -> Result<Map<String, Value>, Error> {
+pub(crate) fn config(path: &Path, text: &str) -> Result<Map<String, Value>, Error> {
     serde_json::from_str(text)
         .map_err(|e| Error::Usage(format!("{}: its configuration: {e}", path.display())))
 }
 
-fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+pub(crate) fn load<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let bytes = project::bytes(path, 2 * TAPE_MAX as u64)?
         .ok_or_else(|| Error::Usage(format!("{} isn't there", path.display())))?;
     serde_json::from_slice(&bytes)

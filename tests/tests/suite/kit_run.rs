@@ -186,3 +186,66 @@ fn what_a_run_kept_is_a_case_that_needs_no_repository() {
         .expect(1)
         .says("is no recorded call");
 }
+
+#[test]
+fn what_a_run_kept_of_a_driver_is_a_case_too() {
+    let p = Project::build()
+        .in_loop("max_iterations = 1")
+        .agent("printf 'begun \\303\\251t\\303\\251\\n'; echo x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.run(&["run"]).expect(1);
+    let attempts = fs::read_dir(p.root().join(".ralph/context/T1")).unwrap();
+    let attempt = attempts.map(|e| e.unwrap().file_name().into_string().unwrap());
+    let attempt = attempt.collect::<Vec<_>>().remove(0);
+    p.write("driver.wasm", components("driver-command"));
+    let args = [
+        "--json",
+        "plugin",
+        "run",
+        "driver.wasm",
+        "--recorded",
+        &attempt,
+    ];
+    let save = ["--save", "cases/kept"];
+    let again = p.run(&[&args[..], &save[..]].concat()).expect(0).json();
+    let answer = again["result"]["answer"].to_string();
+    assert!(answer.contains("begun \u{e9}t\u{e9}"), "{answer}");
+    assert!(answer.contains("EXIT_SIGNAL: true"), "{answer}");
+    // The same as the run's own.
+    let tape = p.read(&format!(".ralph/context/T1/{attempt}/replay/work.json"));
+    let tape: Value = serde_json::from_str(&tape).unwrap();
+    assert_eq!(again["result"]["answer"]["outcome"], tape["outcome"]);
+    let input = p.read("cases/kept/input.json");
+    assert!(!input.contains(p.root().to_str().unwrap()), "{input}");
+    p.run(&[
+        "--json",
+        "plugin",
+        "run",
+        "driver.wasm",
+        "--input",
+        "cases/kept/input.json",
+    ])
+    .expect(0)
+    .says("begun");
+    // The program's output is gone, or other than it was.
+    p.run(&[
+        "plugin",
+        "run",
+        "driver.wasm",
+        "--recorded",
+        &attempt,
+        "--gate",
+        "judge-1-agent",
+    ])
+    .expect(3)
+    .says("judge-1-agent.json isn't there");
+    let log = tape["log"].as_str().unwrap();
+    p.write(log, "");
+    p.run(&["plugin", "run", "driver.wasm", "--recorded", &attempt])
+        .expect(3)
+        .says(log);
+    fs::remove_file(p.root().join(log)).unwrap();
+    p.run(&["plugin", "run", "driver.wasm", "--recorded", &attempt])
+        .expect(3)
+        .says(log);
+}

@@ -102,7 +102,8 @@ pub enum KitCommand {
         /// What a run has kept: an attempt's id, or a path to its replay/
         #[arg(long, value_name = "ATTEMPT")]
         recorded: Option<String>,
-        /// Of the attempt's gates this one, instead of the one with the component's name
+        /// Of the attempt's gates this one, instead of the one with the component's name; of its agents
+        /// `judge-1-agent` or the like, instead of the one that worked
         #[arg(long, value_name = "NAME", requires = "recorded")]
         gate: Option<String>,
         /// Keep the recorded call, and what comes of it, as a new case in this folder

@@ -12,8 +12,8 @@ use ralph_kit::build::{self, Built, Tell};
 use ralph_kit::cases::{self, Tried};
 use ralph_kit::dev::{Current, Watch, dev};
 use ralph_kit::input::{Given, parse};
+use ralph_kit::kept::Kept;
 use ralph_kit::project::{self, Project};
-use ralph_kit::recorded::Recorded;
 use ralph_kit::{Error, bench, scaffold};
 use ralph_plugins::{Host, Kind};
 use ralph_runner::Control;
@@ -157,15 +157,15 @@ async fn run(dir: &Path, asked: Asked, out: &Out) -> Result<ExitCode, Error> {
         Some(manifest) => manifest.name.clone(),
         None => component.name().to_owned(),
     };
-    let recorded = match &asked.recorded {
+    let kept = match &asked.recorded {
         Some(attempt) => {
-            let name = asked.gate.as_deref().unwrap_or(&name);
-            Some(Recorded::find(dir, attempt, name)?)
+            let gate = asked.gate.as_deref();
+            Some(Kept::find(dir, attempt, component.kind(), &name, gate)?)
         }
         None => None,
     };
-    let given = match &recorded {
-        Some(recorded) => recorded.given(),
+    let given = match &kept {
+        Some(kept) => kept.given(),
         None => asked.given?,
     };
     if let Some(case) = asked.save.as_ref().filter(|case| case.exists()) {
@@ -176,8 +176,8 @@ async fn run(dir: &Path, asked: Asked, out: &Out) -> Result<ExitCode, Error> {
     }
     let asker = Asker::new(component, given.input.kind)?;
     let answer = asker.ask(&given).await?;
-    if let (Some(case), Some(recorded)) = (&asked.save, &recorded) {
-        recorded.keep(case)?;
+    if let (Some(case), Some(kept)) = (&asked.save, &kept) {
+        kept.keep(case)?;
         cases::expect(case, &answer)?;
         note(&format!("kept as the case {}", case.display()));
     }

@@ -1,17 +1,15 @@
 //! An agent's driver, asked again: what it launches, what it makes of the output and of the end.
 
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use ralph_engine::types::AgentOutcome;
 use ralph_plugins::{Kind, PluginError};
-use ralph_process::WindowSize;
 
+use super::output::Pieces;
 use super::services::Nothing;
 use super::tape::{self, AgentTape};
 use super::{Early, Item, PROMPT_MAX, Player, context, differs, digest, not, same};
 use crate::agent;
-use crate::screen::Screen;
 
 impl Player<'_> {
     pub(super) async fn agent(&self) -> Item {
@@ -94,35 +92,9 @@ impl Player<'_> {
         let mut again = AgentTape::new(tape.given.clone(), &launch, &tape.log, tape.from);
         let broke = |e: PluginError| differs(format!("it fails now: {e}"));
         let mut session = bound.plugin.session(&ctx, it).await.map_err(broke)?;
-        let mut log = self
-            .ws()
-            .dir()
-            .open(&tape.log)
-            .map_err(|e| differs(format!("{}: {e}", tape.log)))?
-            .into_std();
-        log.seek(SeekFrom::Start(tape.from))
-            .map_err(|e| differs(format!("{}: {e}", tape.log)))?;
-        let mut screen = tape
-            .terminal
-            .map(|(rows, columns)| Screen::new(WindowSize { rows, columns }));
-        for len in tape.chunks.iter().map(Some).chain([None]) {
-            let chunk = match (len, &mut screen) {
-                (None, None) => break,
-                (None, Some(screen)) => screen.end(),
-                (Some(len), screen) => {
-                    let mut chunk = vec![0; *len as usize];
-                    log.read_exact(&mut chunk)
-                        .map_err(|e| differs(format!("{}: {e}", tape.log)))?;
-                    match screen {
-                        Some(screen) => screen.draw(&chunk),
-                        None => chunk,
-                    }
-                }
-            };
-            if chunk.is_empty() {
-                continue;
-            }
-            let reaction = session.feed(&chunk).await.map_err(broke)?;
+        for piece in Pieces::of(self.ws(), &tape).map_err(differs)? {
+            let piece = piece.map_err(|e| differs(format!("{}: {e}", tape.log)))?;
+            let reaction = session.feed(&piece).await.map_err(broke)?;
             for event in &reaction.events {
                 again.event(event);
             }

@@ -4,11 +4,12 @@
 //! must give the same bytes. No program runs, nothing on disk changes. What
 //! can't be asked again is named, with the reason.
 //!
-//! - [`tape`]: what is kept of each call
+//! - [`tape`]: what is kept of each call; [`output`]: what an agent's program printed
 //! - `driver`, `rulers`: who is asked again
 //! - `services`: the host's side of a gate that is asked again
 
 mod driver;
+pub mod output;
 mod rulers;
 mod services;
 pub mod tape;
