@@ -221,14 +221,13 @@ impl Service {
 
     /// Follows a run's events.
     pub fn events(&self, id: &str, after: Option<&str>) -> Events {
+        self.events_as("observer", id, after)
+    }
+
+    /// The same with this token.
+    pub fn events_as(&self, who: &str, id: &str, after: Option<&str>) -> Events {
         let last: Vec<(&str, &str)> = after.map(|a| ("last-event-id", a)).into_iter().collect();
-        let request = self.request(
-            "observer",
-            "GET",
-            &format!("/v1/runs/{id}/events"),
-            None,
-            &last,
-        );
+        let request = self.request(who, "GET", &format!("/v1/runs/{id}/events"), None, &last);
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
@@ -260,6 +259,16 @@ pub struct Event {
     pub kind: String,
     /// What it says.
     pub data: Value,
+}
+
+impl Event {
+    /// Panics unless each follows from the one before, the first from this one.
+    #[track_caller]
+    pub fn in_order(events: &[Event], after: u64) {
+        let ids: Vec<u64> = events.iter().map(|e| e.id).collect();
+        let wanted: Vec<u64> = (after + 1..).take(ids.len()).collect();
+        assert_eq!(ids, wanted);
+    }
 }
 
 /// A stream of events; ends with it.

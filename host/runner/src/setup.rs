@@ -28,6 +28,8 @@ pub struct RunOptions {
     pub agent: Option<String>,
     /// Instead of `[loop] max_iterations`.
     pub max_iterations: Option<u32>,
+    /// Iterations of them that are gone already: the run was ended and is gone on with.
+    pub spent: u32,
     /// Only this task.
     pub task: Option<String>,
     /// Commit nothing.
@@ -176,7 +178,8 @@ impl Setup {
         let (agent, gates, judge, review) = (agent?, gates?, judge?, review?);
         let canonicaliser = canonicaliser?;
         let rules = Rules {
-            max_iterations: options.max_iterations.unwrap_or(config.run.max_iterations),
+            max_iterations: (options.max_iterations.unwrap_or(config.run.max_iterations))
+                .saturating_sub(options.spent),
             max_attempts: config.run.max_attempts,
             no_progress_limit: config.run.no_progress_limit,
             gates: config.gates.iter().map(|g| g.name.clone()).collect(),

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
+use ralph_runner::clock;
 use serde::de::DeserializeOwned;
 
 use crate::app::Shared;
@@ -57,6 +58,12 @@ impl Caller {
     /// The token's name.
     pub fn name(&self) -> &str {
         &self.identity.name
+    }
+
+    /// For how much longer; `None`: as long as the service runs.
+    pub fn time_left(&self) -> Option<Duration> {
+        let until = self.identity.until?;
+        Some(Duration::from_secs(until.saturating_sub(clock::unix())))
     }
 
     /// Where they may do what they may.

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ralph_tests::{Project, Service};
+use ralph_tests::{Event, Project, Service};
 use serde_json::{Value, json};
 
 /// An agent that waits until the test has heard it, then never ends.
@@ -268,4 +268,42 @@ fn who_asks_too_often_waits_and_nobody_else() {
     assert_eq!(refused.header("retry-after"), Some("1"));
     s.ask("admin", "GET", "/v1/runs", None).expect(200);
     s.ask("", "GET", "/healthz", None).expect(200);
+}
+
+#[test]
+fn a_stream_ends_with_its_token_and_goes_on_with_the_next() {
+    let p = Project::build().agent(WAITING).ready();
+    p.fifo("agent");
+    let s = Service::of(&p);
+    let id = s.submit(json!({}));
+    p.hear("agent");
+    let mint = |ttl: &str| {
+        let args = [
+            "token",
+            "mint",
+            "--workspace",
+            "site",
+            "--actor",
+            "tess",
+            "--role",
+            "observer",
+            "--ttl",
+            ttl,
+        ];
+        let minted = p
+            .start_command(Service::command(&p, &args))
+            .wait()
+            .expect(0);
+        minted.stdout.trim().to_owned()
+    };
+    // The run goes on, and the stream comes to its end.
+    let short: Vec<Event> = s.events_as(&mint("2s"), &id, None).collect();
+    let last = short.last().expect("events").id;
+    assert!(short.iter().all(|e| e.kind != "terminal"), "{short:?}");
+    let rest = s.events_as(&mint("5m"), &id, Some(&last.to_string()));
+    s.ask("admin", "POST", &format!("/v1/runs/{id}/cancel"), None)
+        .expect(202);
+    let rest: Vec<Event> = rest.collect();
+    assert_eq!(rest[0].id, last + 1);
+    assert_eq!(rest.last().unwrap().kind, "terminal");
 }

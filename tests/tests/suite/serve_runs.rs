@@ -1,21 +1,10 @@
-//! `ralph serve`: runs from their submission to their end, over deaths of the service.
+//! `ralph serve`: runs from their submission to their end.
 
 use std::io::Write;
 
 use ralph_tests::{Event, Project, Service};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-/// The first call waits until the test has heard it and never ends; the others do their work.
-const FIRST_HANGS: &str = "[ $(count agent) = 1 ] && { tell agent ready; hang; }\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n";
-
-/// Each event follows from the one before.
-#[track_caller]
-fn in_order(events: &[Event], after: u64) {
-    let ids: Vec<u64> = events.iter().map(|e| e.id).collect();
-    let wanted: Vec<u64> = (after + 1..).take(ids.len()).collect();
-    assert_eq!(ids, wanted);
-}
 
 /// What a run has left behind.
 #[track_caller]
@@ -84,7 +73,7 @@ fn a_run_works_in_a_worktree_of_its_own_and_tells_each_phase() {
     let id = run["run_id"].as_str().unwrap().to_owned();
     assert_eq!(answer.header("location"), Some(&*format!("/v1/runs/{id}")));
     let events: Vec<Event> = s.events(&id, None).collect();
-    in_order(&events, 0);
+    Event::in_order(&events, 0);
     assert_eq!(events[0].kind, "start");
     assert_eq!(events[0].data["workspace"], "site");
     let end = events.last().unwrap();
@@ -226,7 +215,7 @@ fn too_old_an_event_gives_one_resync_and_what_is_kept() {
     assert_eq!(s.ended(&id)["attempts"], 10);
     let kept: Vec<Event> = s.events(&id, Some("1")).collect();
     assert_eq!(kept[0].kind, "resync");
-    in_order(&kept[1..], kept[0].id);
+    Event::in_order(&kept[1..], kept[0].id);
     assert!((100..150).contains(&kept.len()), "{}", kept.len());
     // From where it was sent on, nothing is missing.
     let again: Vec<Event> = s.events(&id, Some(&kept[0].id.to_string())).collect();
@@ -301,131 +290,6 @@ fn the_same_key_is_the_same_run() {
     let page = s.ask("observer", "GET", &next, None).expect(200).json();
     assert_eq!(page["runs"][0]["run_id"], first["run_id"]);
     assert_eq!(page["next_cursor"], Value::Null);
-}
-
-#[test]
-fn killed_the_service_goes_on_with_what_ran_and_begins_what_waited() {
-    let p = Project::build().agent(FIRST_HANGS).ready();
-    p.fifo("agent");
-    Service::configure(&p, "max_runs = 1", "");
-    let s = Service::again(&p);
-    let first = s.submit(json!({}));
-    p.hear("agent");
-    let second = s.submit(json!({ "max_iterations": 1 }));
-    let mut stream = s.events(&first, None);
-    let seen = stream
-        .find(|e| e.kind == "node" && e.data["node"] == "agent")
-        .unwrap();
-    s.kill();
-    let s = Service::again(&p);
-    // Exactly what follows what the reader had before the death.
-    let rest: Vec<Event> = s.events(&first, Some(&seen.id.to_string())).collect();
-    in_order(&rest, seen.id);
-    assert!(rest.iter().any(|e| e.kind == "resumed"), "{rest:?}");
-    let ends = rest.iter().filter(|e| e.kind == "terminal").count();
-    assert_eq!(ends, 1);
-    assert_eq!(s.ended(&second)["attempts"], 1);
-    assert_eq!(s.run(&first)["status"], "completed");
-    // One that hung, one that was taken up, its second task, and the second run's.
-    assert_eq!(p.count("agent"), 4);
-    assert_eq!(
-        s.ask("observer", "GET", "/v1/runs", None).json()["runs"]
-            .as_array()
-            .unwrap()
-            .len(),
-        2
-    );
-    let text = std::fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
-    assert_eq!(text.matches("ralph.run.terminal").count(), 2, "{text}");
-}
-
-#[test]
-fn asked_to_end_the_service_ends_and_the_next_one_goes_on() {
-    let p = Project::build().agent(FIRST_HANGS).ready();
-    p.fifo("agent");
-    Service::configure(&p, "drain = \"1s\"", "");
-    let mut s = Service::again(&p);
-    let id = s.submit(json!({}));
-    p.hear("agent");
-    let mut stream = s.events(&id, None);
-    stream.until("start");
-    s.live.signal(Signal::TERM);
-    // The stream ends with the service, and not with a run's end.
-    let rest: Vec<Event> = stream.by_ref().collect();
-    assert!(rest.iter().all(|e| e.kind != "terminal"), "{rest:?}");
-    s.live.wait().expect(0);
-    s = Service::again(&p);
-    assert_eq!(s.ended(&id)["status"], "completed");
-    assert_eq!(p.count("agent"), 3);
-}
-
-#[test]
-fn a_run_is_cancelled_while_it_waits_and_while_it_works() {
-    let p = Project::build().agent("tell agent ready\nhang\n").ready();
-    p.fifo("agent");
-    Service::configure(&p, "max_runs = 1", "");
-    let s = Service::again(&p);
-    let first = s.submit(json!({}));
-    p.hear("agent");
-    let second = s.submit(json!({}));
-    assert_eq!(s.run(&second)["status"], "queued");
-    s.ask(
-        "operator",
-        "POST",
-        &format!("/v1/runs/{second}/pause"),
-        None,
-    )
-    .expect(409);
-    let cancel = |id: &str| {
-        let body = json!({ "reason": "enough" });
-        s.ask(
-            "admin",
-            "POST",
-            &format!("/v1/runs/{id}/cancel"),
-            Some(body),
-        )
-    };
-    assert_eq!(cancel(&second).expect(202).json()["status"], "cancelled");
-    assert_eq!(s.ended(&second)["status"], "cancelled");
-    cancel(&first).expect(202);
-    let end = s.ended(&first);
-    assert_eq!(
-        (&end["status"], &end["reason"]),
-        (&json!("cancelled"), &json!("cancelled"))
-    );
-    cancel(&first).expect(409);
-    let listed = s
-        .ask("observer", "GET", "/v1/runs?status=cancelled", None)
-        .json();
-    assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
-}
-
-#[test]
-fn a_run_is_paused_told_something_and_goes_on() {
-    let p = Project::build()
-        .agent("n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\n[ $n = 1 ] && tell agent ready\necho $n >>work.txt\necho 'EXIT_SIGNAL: true'\n")
-        .gate("g", "[ $(count g) = 1 ] && tell g ready\nexit 0\n")
-        .ready();
-    p.fifo("agent");
-    p.fifo("g");
-    let s = Service::of(&p);
-    let id = s.submit(json!({}));
-    let post = |verb: &str, body: Option<Value>| {
-        s.ask("operator", "POST", &format!("/v1/runs/{id}/{verb}"), body)
-    };
-    p.hear("agent");
-    assert_eq!(post("pause", None).expect(200).json()["status"], "paused");
-    post("inject", Some(json!({ "text": "mind the gap" }))).expect(200);
-    post("inject", Some(json!({ "text": " " }))).expect(422);
-    post("inject", Some(json!({}))).expect(422);
-    p.hear("g");
-    let mut stream = s.events(&id, None);
-    stream.until("attempt");
-    assert_eq!(s.run(&id)["status"], "paused");
-    assert_eq!(post("resume", None).expect(200).json()["status"], "running");
-    assert_eq!(stream.until("terminal").data["status"], "completed");
-    assert!(p.noted("prompt.2").contains("mind the gap"));
-    assert!(!p.noted("prompt.1").contains("mind the gap"));
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub async fn dry_run(dir: &Path, args: RunArgs, out: &Out) -> Result<ExitCode, E
     let options = RunOptions {
         agent: args.step.agent,
         max_iterations: args.max_iterations,
+        spent: 0,
         task: args.step.task,
         no_commit: args.step.no_commit,
         parallel: args.parallel,

@@ -94,6 +94,7 @@ async fn go(
     let options = RunOptions {
         agent: args.agent,
         max_iterations: how.max,
+        spent: 0,
         task: args.task,
         no_commit: args.no_commit,
         parallel: how.parallel,

@@ -184,6 +184,7 @@ impl Verifier for Keys {
             name: claims.sub,
             role: claims.role,
             scope,
+            until: Some(claims.exp),
         }))
     }
 }

@@ -104,6 +104,8 @@ pub struct Identity {
     pub role: Role,
     /// Where.
     pub scope: Scope,
+    /// Until when, seconds since 1970; `None`: as long as the service runs.
+    pub until: Option<u64>,
 }
 
 /// Knows the bearers of one kind of token.

@@ -60,8 +60,13 @@ impl Tokens {
                 "{place}: the same token is another's already; each has one of its own"
             )));
         }
-        let name = name.to_owned();
-        self.known.push((hash, Identity { name, role, scope }));
+        let identity = Identity {
+            name: name.to_owned(),
+            role,
+            scope,
+            until: None,
+        };
+        self.known.push((hash, identity));
         Ok(())
     }
 

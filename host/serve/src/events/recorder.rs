@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use ralph_engine::event::Event;
 use ralph_runner::View;
@@ -16,6 +17,8 @@ use crate::store::{StoreError, StoredEvent};
 
 /// Events that may wait for the disk; beyond that, what an agent prints is left out and counted.
 const WAITING: usize = 4096;
+/// What couldn't be written is tried again after this time.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Takes a run's events.
 pub struct Recorder {
@@ -68,10 +71,10 @@ impl Recorder {
         (inner.waiting.drain(..).collect(), inner.closed)
     }
 
-    /// Writes what comes, until it is closed.
+    /// Writes what comes, until it is closed. What the store refuses is tried again.
     ///
     /// # Errors
-    /// The store refuses: events are missing then.
+    /// The store refuses, and the service ends: events are missing then.
     pub async fn write(
         self: Arc<Self>,
         app: Shared,
@@ -97,7 +100,14 @@ impl Recorder {
                     data: value.to_string(),
                 })
                 .collect();
-            app.store.append(&run, &events, kept).await?;
+            while let Err(e) = app.store.append(&run, &events, kept).await {
+                tracing::error!("events of {run} can't be kept: {e}");
+                let mut closing = app.closing.subscribe();
+                let ends = tokio::time::timeout(AGAIN, closing.wait_for(|c| *c)).await;
+                if ends.is_ok() {
+                    return Err(e);
+                }
+            }
             app.metrics.events.fetch_add(events.len() as u64, Relaxed);
             live.push(events);
         }

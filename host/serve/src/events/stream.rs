@@ -33,6 +33,8 @@ struct Stream {
 enum Gone {
     /// The reader is.
     Reader,
+    /// Its token isn't good any more.
+    Expired,
     /// The store can't be read.
     Store(StoreError),
 }
@@ -43,8 +45,14 @@ impl From<StoreError> for Gone {
     }
 }
 
-/// Answers with a run's events after `after`, to the run's end.
-pub fn respond(app: Shared, run: String, after: After, live: Option<Arc<Live>>) -> Response {
+/// Answers with a run's events after `after`, to the run's end or as long as the reader may read.
+pub fn respond(
+    app: Shared,
+    run: String,
+    after: After,
+    live: Option<Arc<Live>>,
+    time: Option<Duration>,
+) -> Response {
     let (to, from) = mpsc::channel(4);
     let stream = Stream {
         app,
@@ -53,7 +61,7 @@ pub fn respond(app: Shared, run: String, after: After, live: Option<Arc<Live>>) 
         live,
         to,
     };
-    tokio::spawn(stream.go(after));
+    tokio::spawn(stream.go(after, time));
     let headers = [
         (CONTENT_TYPE, "text/event-stream"),
         (CACHE_CONTROL, "no-store"),
@@ -70,10 +78,24 @@ pub enum After {
 }
 
 impl Stream {
-    async fn go(mut self, after: After) {
+    async fn go(mut self, after: After, time: Option<Duration>) {
         let streams = &self.app.clone().metrics.streams;
         streams.fetch_add(1, Relaxed);
-        match self.tell(after).await {
+        let expired = async {
+            match time {
+                Some(time) => tokio::time::sleep(time).await,
+                None => std::future::pending().await,
+            }
+        };
+        let told = tokio::select! {
+            told = self.tell(after) => told,
+            () = expired => Err(Gone::Expired),
+        };
+        match told {
+            // It comes again with its last event's id and another token.
+            Err(Gone::Expired) => {
+                let _ = self.to.try_send(Bytes::from(": the token has expired\n\n"));
+            }
             Err(Gone::Store(e)) => tracing::error!("events of {}: {e}", self.run),
             Err(Gone::Reader) => tracing::debug!("a reader of {} is gone", self.run),
             Ok(()) => {}

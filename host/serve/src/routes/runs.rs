@@ -183,7 +183,7 @@ pub async fn events(
             None => After::Garbage,
         },
     };
-    Ok(stream::respond(app, id, after, live))
+    Ok(stream::respond(app, id, after, live, caller.time_left()))
 }
 
 /// `POST /runs/{id}/cancel`

@@ -128,7 +128,8 @@ async fn work(
     let tree = tree::ready(app, run).await?;
     known(app, run).await?;
     let mut project = tree.project.clone();
-    match tree::past(&project.ws)?.end {
+    let past = tree::past(&project.ws)?;
+    match past.end {
         // The service died after the run's end.
         Some(end) if end != EndReason::Stopped => return Ok(end),
         _ => {}
@@ -148,6 +149,7 @@ async fn work(
     let options = RunOptions {
         agent: config.agent,
         max_iterations: config.max_iterations,
+        spent: past.spent,
         task: config.task,
         no_commit: config.no_commit,
         parallel: config.parallel,

@@ -35,6 +35,9 @@ pub(super) struct Past {
     /// Iterations that were begun, and ended.
     pub(super) begun: u32,
     pub(super) ended: u32,
+    /// Those that had ended when the run was last brought to an end, so that it could be gone on
+    /// with. (What died without an end counts on by itself.)
+    pub(super) spent: u32,
 }
 
 /// Where the service keeps what belongs to a run.
@@ -133,7 +136,10 @@ impl Tree {
 pub(super) fn past(ws: &Workspace) -> Result<Past, Error> {
     let mut past = Past::default();
     journal::each(ws, |line| match line.fact {
-        Fact::RunEnded { end } => past.end = Some(end),
+        Fact::RunEnded { end } => {
+            past.end = Some(end);
+            past.spent = past.ended;
+        }
         Fact::RunStarted { .. } => past.end = None,
         Fact::Selected { .. } => past.begun += 1,
         Fact::IterationEnded { .. } => past.ended += 1,
