@@ -1,5 +1,5 @@
-//! A thread of its own for those who watch a run. The run goes before them: when all processors are at
-//! work it is they who wait, and what they can't be told in time they are told to have missed. At the
+//! A thread of its own for clients: what one sends and is sent takes no change of threads. The run that they
+//! watch goes before them: when all processors are at work it is they who wait, and what they can't be told in time they are told to have missed. At the
 //! run's end nothing goes before them any more.
 
 use std::sync::mpsc;
@@ -22,8 +22,9 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
-    /// Starts it. Where that fails, the run's own threads do its work too.
-    pub(crate) fn start() -> Apart {
+    /// Starts it, behind the others if it is to let them go first. Where that fails, their own threads do
+    /// its work too.
+    pub(crate) fn start(behind: bool) -> Apart {
         let (end, ended) = oneshot::channel::<()>();
         let (hand, handed) = mpsc::channel();
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -32,7 +33,9 @@ impl Apart {
             let work = move || {
                 // Linux has a priority for each thread.
                 #[cfg(target_os = "linux")]
-                let _ = rustix::process::setpriority_process(None, NICENESS);
+                if behind {
+                    let _ = rustix::process::setpriority_process(None, NICENESS);
+                }
                 runtime.block_on(async { drop(ended.await) });
                 if let Err(mpsc::SendError(runtime)) = hand.send(runtime) {
                     // Whoever is asked something by a thread of its own isn't waited for.
@@ -100,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_at_work_goes_on_elsewhere_when_it_hurries() {
-        let mut apart = Apart::start();
+        let mut apart = Apart::start(true);
         let handle = apart.handle().clone();
         let (go, wait) = oneshot::channel::<()>();
         let began = handle.spawn(async move {

@@ -5,7 +5,8 @@
 //! - [`schema`]: the methods of each transport, as OpenRPC
 //! - [`access`]: who came, asked and left, in the log
 //! - [`outbox`]: what waits to be written to one client, bounded
-//! - [`server`]: clients of a listening socket (`listener`), each on its own; `apart`: the thread for a run's
+//! - [`server`]: clients of a listening socket (`listener`), each on its own; `apart`: the thread that serves them
+//! - [`pipes`]: standard input and output
 //! - [`socket`]: where a run's socket is, who may take it, who may not
 //! - [`feed`], `store`, `ring`, `standing`, [`tui`]: the events and methods of the TUI protocol
 //! - [`bridge`]: the events and methods of the bridge protocol
@@ -24,6 +25,7 @@ mod listener;
 pub mod mcp;
 pub mod message;
 pub mod outbox;
+pub mod pipes;
 mod ring;
 pub mod schema;
 pub mod server;

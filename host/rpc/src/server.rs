@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -152,8 +153,10 @@ impl Server {
 
 async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool>) {
     let mut clients = JoinSet::new();
-    // Those of a run are served beside it: however many there are, it has its own threads for itself.
+    // One thread serves them all: however many there are, work has its own threads for itself. A run goes
+    // before those who watch it.
     let mut apart = None;
+    let behind = matches!(listener, Listener::Unix(_));
     let (cut, too_late) = watch::channel(false);
     let mut end = std::pin::pin!(ended(closed.clone()));
     loop {
@@ -162,19 +165,13 @@ async fn accept(listener: Listener, offers: Offers, closed: watch::Receiver<bool
                 Ok((came, peer)) => {
                     let crowded = !room(clients.len());
                     let ends = Ends {
+                        at: Handle::current(),
                         closed: closed.clone(),
                         too_late: too_late.clone(),
                     };
                     let client = serve(came, peer, offers(), ends, crowded);
-                    match &listener {
-                        Listener::Unix(_) => {
-                            let apart = apart.get_or_insert_with(Apart::start);
-                            clients.spawn_on(client, apart.handle());
-                        }
-                        Listener::Tcp(_) => {
-                            clients.spawn(client);
-                        }
-                    }
+                    let first = || Apart::start(behind);
+                    clients.spawn_on(client, apart.get_or_insert_with(first).handle());
                 }
                 Err(e) => {
                     tracing::warn!("a client can't be let in: {e}");
@@ -221,6 +218,8 @@ async fn ended(mut so: watch::Receiver<bool>) {
 /// What ends a connection from this side.
 #[derive(Clone)]
 struct Ends {
+    /// What takes long is carried out there, and not by the clients' thread.
+    at: Handle,
     /// The server closes: what is queued is still written,
     closed: watch::Receiver<bool>,
     /// until there is no time for all of it.
@@ -272,7 +271,7 @@ async fn attend(
         let closes = tokio::select! {
             () = async {
                 let mut long = JoinSet::new();
-                read_all(&mut read, offer, client, &mut long).await;
+                read_all(&mut read, offer, client, &mut long, &ends.at).await;
                 // It may have closed its writing side only, and want its events still.
                 if !client.wants().is_empty() {
                     std::future::pending::<()>().await;
@@ -297,13 +296,14 @@ async fn attend(
     closes
 }
 
-/// Carries out what comes, until the client's end or a broken limit. What takes long may still
-/// be on then.
+/// Carries out what comes, until the client's end or a broken limit. What takes long is carried out
+/// there (`at`), and may still be on then.
 pub(crate) async fn read_all(
     mut read: impl AsyncRead + Unpin,
     offer: &Arc<dyn Offer>,
     client: &Arc<Client>,
     long: &mut JoinSet<()>,
+    at: &Handle,
 ) {
     let mut frames = Frames::new(FRAME_MAX);
     let mut piece = vec![0; 16 * 1024];
@@ -340,7 +340,7 @@ pub(crate) async fn read_all(
                         long.join_next().await;
                     }
                     let (offer, client) = (offer.clone(), client.clone());
-                    long.spawn(async move {
+                    let reply = async move {
                         let reply = message::handle(offer.as_ref(), &client, &frame).await;
                         if let Some(line) = reply.line {
                             client.outbox.answer(line).await;
@@ -348,7 +348,8 @@ pub(crate) async fn read_all(
                         if reply.close {
                             client.outbox.finish();
                         }
-                    });
+                    };
+                    long.spawn_on(reply, at);
                 }
                 Ok(Some(frame)) => {
                     if !answer(offer.as_ref(), client, &frame).await {

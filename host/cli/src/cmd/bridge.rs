@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ralph_rpc::bridge::{self, Bridge};
+use ralph_rpc::pipes;
 use ralph_runner::{Error, Project};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -21,11 +22,13 @@ pub async fn bridge(dir: &Path) -> Result<ExitCode, Error> {
         Err(_) => dir.canonicalize().unwrap_or_else(|_| dir.to_owned()),
     };
     let bridge = Arc::new(Bridge::new(dir, super::host()?, env!("CARGO_PKG_VERSION")));
-    let out = tokio::fs::File::from_std(out);
     let signalled = async {
         signalled().await;
     };
-    bridge::serve(tokio::io::stdin(), out, bridge, signalled).await;
+    let served = bridge::serve(pipes::input(), pipes::output(out), bridge, signalled);
+    // Where it is woken by what comes itself, and not by another thread.
+    let served = tokio::spawn(served).await;
+    served.map_err(|e| Error::Internal(e.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 

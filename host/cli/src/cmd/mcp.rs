@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use ralph_rpc::mcp::{self, Mcp};
+use ralph_rpc::pipes;
 use ralph_rpc::tools::Roots;
 use ralph_runner::{Error, Project};
 
@@ -27,8 +28,7 @@ pub async fn mcp(dir: &Path) -> Result<ExitCode, Error> {
     };
     let signal = AtomicU8::new(0);
     let ended = async { signal.store(signalled().await, Ordering::Relaxed) };
-    let out = tokio::fs::File::from_std(out);
-    mcp::serve(tokio::io::stdin(), out, serves, ended).await;
+    mcp::serve(pipes::input(), pipes::output(out), serves, ended).await;
     Ok(match signal.load(Ordering::Relaxed) {
         0 => ExitCode::SUCCESS,
         number => ExitCode::from(128 + number),

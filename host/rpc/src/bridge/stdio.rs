@@ -1,9 +1,11 @@
 //! The connection: one client, from `bridge_started` to `bridge_stopped`.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -16,35 +18,41 @@ use crate::server::{CUT, Client, LAST, Offer, read_all, write_all};
 /// waited for half a second.
 pub async fn serve(
     read: impl AsyncRead + Unpin,
-    write: impl AsyncWrite + Unpin + Send + 'static,
+    write: impl AsyncWrite + Unpin,
     bridge: Arc<Bridge>,
     stop: impl Future<Output = ()>,
 ) {
     let offer: Arc<dyn Offer> = bridge.clone();
     let access = Access::came(offer.transport(), Some(Peer::Parent));
     let client = Arc::new(Client::told_of(access));
-    let mut writing = tokio::spawn({
-        let (client, offer) = (client.clone(), offer.clone());
-        async move { write_all(write, &client, offer.as_ref()).await }
-    });
+    // In one task with the reading: an answer is written without another having to be woken.
+    let mut writing = pin!(write_all(write, &client, offer.as_ref()));
     offer.came(&client);
     let mut long = JoinSet::new();
-    tokio::select! {
-        () = read_all(read, &offer, &client, &mut long) => {}
-        () = stop => {}
+    let here = Handle::current();
+    let gone = tokio::select! {
+        () = read_all(read, &offer, &client, &mut long, &here) => false,
+        () = stop => false,
         // Nobody is there to read any more.
-        _ = &mut writing => {}
+        () = &mut writing => true,
+    };
+    let mut ending = pin!(async {
+        bridge.end().await;
+        // A step that was on has its answer now.
+        let _ = timeout(LAST, long.join_all()).await;
+        teller::tell(&client, "bridge_stopped", json!({}));
+        client.outbox.finish();
+    });
+    let written = tokio::select! {
+        () = &mut writing, if !gone => true,
+        () = &mut ending => gone,
+    };
+    if written && !gone {
+        ending.await;
     }
-    bridge.end().await;
-    // A step that was on has its answer now.
-    let _ = timeout(LAST, long.join_all()).await;
-    teller::tell(&client, "bridge_stopped", json!({}));
-    client.outbox.finish();
-    if !writing.is_finished() && timeout(LAST - CUT, &mut writing).await.is_err() {
+    if !written && timeout(LAST - CUT, &mut writing).await.is_err() {
         client.outbox.cut();
-        if timeout(CUT, &mut writing).await.is_err() {
-            writing.abort();
-        }
+        let _ = timeout(CUT, writing).await;
     }
     if let Some(access) = client.access() {
         access.left();

@@ -74,7 +74,11 @@ async fn a_client_that_is_cut_off_at_the_end_is_told_exactly_what_it_loses() {
     let (mut client, server) = duplex(4096);
     let (close, closed) = watch::channel(false);
     let (cut, too_late) = watch::channel(false);
-    let ends = Ends { closed, too_late };
+    let ends = Ends {
+        at: tokio::runtime::Handle::current(),
+        closed,
+        too_late,
+    };
     let (read, write) = tokio::io::split(server);
     let served = tokio::spawn(async move {
         let client = Arc::new(Client::default());
