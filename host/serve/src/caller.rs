@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -104,6 +104,34 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {
             "send `Authorization: Bearer` with a token of serve.toml, or a minted one",
         )
     })
+}
+
+/// Parts of an address.
+pub struct At<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for At<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<At<T>, Problem> {
+        match Path::from_request_parts(parts, app).await {
+            Ok(Path(at)) => Ok(At(at)),
+            Err(e) => Err(Problem::bad(format!("the address: {}", e.body_text()))),
+        }
+    }
+}
+
+/// A query.
+pub struct Asked<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared) -> Result<Asked<T>, Problem> {
+        match Query::try_from_uri(&parts.uri) {
+            Ok(Query(query)) => Ok(Asked(query)),
+            Err(e) => Err(Problem::bad(format!("the query: {}", e.body_text()))),
+        }
+    }
 }
 
 /// A body of JSON.

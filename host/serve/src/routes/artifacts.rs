@@ -3,7 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::runs::readable;
 use crate::app::{App, Shared};
-use crate::caller::Caller;
+use crate::caller::{At, Caller};
 use crate::problem::Problem;
 use crate::runs::{own_dir, records};
 
@@ -41,7 +41,7 @@ pub struct Artifact {
 pub async fn list(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
 ) -> Result<Json<Artifacts>, Problem> {
     readable(&app, &caller, &id).await?;
     let listed = tokio::task::spawn_blocking(move || {
@@ -83,7 +83,7 @@ fn below(ws: &Workspace, dir: &str, depth: u32, found: &mut Vec<Artifact>) {
 pub async fn one(
     State(app): State<Shared>,
     caller: Caller,
-    Path((id, path)): Path<(String, String)>,
+    At((id, path)): At<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     readable(&app, &caller, &id).await?;

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::runs::{Asked, cursor, limit};
+use super::runs::{cursor, limit};
 use crate::app::Shared;
 use crate::audit;
 use crate::auth::Action;
-use crate::caller::Caller;
+use crate::caller::{Asked, Caller};
 use crate::problem::Problem;
 
 /// One page of the audit, oldest first.

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use ralph_prompts::{Algorithm, Audit, Change, Fingerprint, PromptError, Put, Status, Store};
@@ -13,11 +12,10 @@ use ralph_workspace::GuardError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::runs::Asked;
 use crate::app::Shared;
 use crate::audit::{Event, Intent, kinds};
 use crate::auth::Action;
-use crate::caller::{Caller, Input};
+use crate::caller::{Asked, At, Caller, Input};
 use crate::problem::Problem;
 use crate::store::Run;
 
@@ -133,20 +131,12 @@ pub struct DeleteQuery {
     pub expected_prior_fingerprint: Option<String>,
 }
 
-type Place = Result<Path<(String, String)>, PathRejection>;
-type Short = Result<Path<String>, PathRejection>;
-
-fn bad_path(e: PathRejection) -> Problem {
-    Problem::bad(format!("the address: {}", e.body_text()))
-}
-
 /// `GET /workspaces/{slug}/prompts`
 pub async fn list(
     State(app): State<Shared>,
     caller: Caller,
-    slug: Short,
+    At(slug): At<String>,
 ) -> Result<Json<Prompts>, Problem> {
-    let Path(slug) = slug.map_err(bad_path)?;
     caller.may_in(Action::Read, &slug)?;
     let store = store(&app, &slug).await?;
     let mut prompts = Vec::new();
@@ -165,9 +155,8 @@ pub async fn list(
 pub async fn read(
     State(app): State<Shared>,
     caller: Caller,
-    place: Place,
+    At((slug, path)): At<(String, String)>,
 ) -> Result<Json<Prompt>, Problem> {
-    let Path((slug, path)) = place.map_err(bad_path)?;
     reading(app, caller, slug, path).await
 }
 
@@ -175,10 +164,9 @@ pub async fn read(
 pub async fn read_short(
     State(app): State<Shared>,
     caller: Caller,
-    path: Short,
+    At(path): At<String>,
     Asked(at): Asked<Where>,
 ) -> Result<Json<Prompt>, Problem> {
-    let Path(path) = path.map_err(bad_path)?;
     reading(app, caller, at.workspace, path).await
 }
 
@@ -205,10 +193,9 @@ async fn reading(
 pub async fn save(
     State(app): State<Shared>,
     caller: Caller,
-    place: Place,
+    At((slug, path)): At<(String, String)>,
     Input(wanted): Input<SavePrompt>,
 ) -> Result<Response, Problem> {
-    let Path((slug, path)) = place.map_err(bad_path)?;
     saving(app, caller, slug, path, wanted).await
 }
 
@@ -216,11 +203,10 @@ pub async fn save(
 pub async fn save_short(
     State(app): State<Shared>,
     caller: Caller,
-    path: Short,
+    At(path): At<String>,
     Asked(at): Asked<Where>,
     Input(wanted): Input<SavePrompt>,
 ) -> Result<Response, Problem> {
-    let Path(path) = path.map_err(bad_path)?;
     saving(app, caller, at.workspace, path, wanted).await
 }
 
@@ -257,10 +243,9 @@ async fn saving(
 pub async fn delete(
     State(app): State<Shared>,
     caller: Caller,
-    place: Place,
+    At((slug, path)): At<(String, String)>,
     Asked(query): Asked<DeleteQuery>,
 ) -> Result<Json<Edited>, Problem> {
-    let Path((slug, path)) = place.map_err(bad_path)?;
     deleting(app, caller, slug, path, query.expected_prior_fingerprint).await
 }
 
@@ -268,10 +253,9 @@ pub async fn delete(
 pub async fn delete_short(
     State(app): State<Shared>,
     caller: Caller,
-    path: Short,
+    At(path): At<String>,
     Asked(at): Asked<Where>,
 ) -> Result<Json<Edited>, Problem> {
-    let Path(path) = path.map_err(bad_path)?;
     deleting(
         app,
         caller,

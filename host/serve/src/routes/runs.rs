@@ -1,7 +1,7 @@
 //! Runs: submitted, listed, followed, steered.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::Shared;
 use crate::auth::Action;
-use crate::caller::{Caller, Input};
+use crate::caller::{Asked, At, Caller, Input};
 use crate::events::stream::{self, After};
 use crate::problem::Problem;
 use crate::runs::steer::{self, CancelRun, Inject, Nothing, Wish};
@@ -43,23 +43,6 @@ pub struct RunQuery {
     pub limit: Option<usize>,
     /// `next_cursor` of the page before.
     pub cursor: Option<String>,
-}
-
-/// A query, or a problem.
-pub struct Asked<T>(pub T);
-
-impl<T: serde::de::DeserializeOwned> axum::extract::FromRequestParts<Shared> for Asked<T> {
-    type Rejection = Problem;
-
-    async fn from_request_parts(
-        parts: &mut axum::http::request::Parts,
-        _: &Shared,
-    ) -> Result<Asked<T>, Problem> {
-        match Query::try_from_uri(&parts.uri) {
-            Ok(Query(query)) => Ok(Asked(query)),
-            Err(e) => Err(Problem::bad(format!("the query: {}", e.body_text()))),
-        }
-    }
 }
 
 /// `GET /runs`
@@ -159,7 +142,7 @@ pub async fn readable(app: &Shared, caller: &Caller, id: &str) -> Result<Run, Pr
 pub async fn one(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
 ) -> Result<Json<Run>, Problem> {
     let mut run = readable(&app, &caller, &id).await?;
     run.prompt_changed = super::prompts::changed(&app, &run).await;
@@ -170,7 +153,7 @@ pub async fn one(
 pub async fn events(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // Before the run: should it end in between, all is in the store.
@@ -190,7 +173,7 @@ pub async fn events(
 pub async fn cancel(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
     Input(why): Input<CancelRun>,
 ) -> Result<(StatusCode, Json<Run>), Problem> {
     found(&app, &caller, &id, Action::Cancel).await?;
@@ -212,7 +195,7 @@ async fn steered(
 pub async fn pause(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
     Input(Nothing {}): Input<Nothing>,
 ) -> Result<Json<Run>, Problem> {
     steered(app, caller, id, Wish::Pause).await
@@ -222,7 +205,7 @@ pub async fn pause(
 pub async fn resume(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
     Input(Nothing {}): Input<Nothing>,
 ) -> Result<Json<Run>, Problem> {
     steered(app, caller, id, Wish::Resume).await
@@ -232,7 +215,7 @@ pub async fn resume(
 pub async fn inject(
     State(app): State<Shared>,
     caller: Caller,
-    Path(id): Path<String>,
+    At(id): At<String>,
     Input(text): Input<Inject>,
 ) -> Result<Json<Run>, Problem> {
     steered(app, caller, id, Wish::Inject(text.text)).await
