@@ -105,12 +105,11 @@ impl Live {
 
     /// Waits for the first line of its standard output, which is JSON.
     #[track_caller]
-    pub fn first_line(&self) -> serde_json::Value {
+    pub fn first_line(&self) -> Value {
         let until = Instant::now() + LIMIT;
         loop {
-            let text = std::fs::read_to_string(&self.files[0]).expect("text");
-            if let Some((line, _)) = text.split_once('\n') {
-                return serde_json::from_str(line).expect("a line of JSON");
+            if let Some(said) = self.said() {
+                return said;
             }
             let ended = !matches!(
                 self.ended.try_recv(),
@@ -124,6 +123,14 @@ impl Live {
             // A file tells nobody that it has grown.
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// The first line of its standard output, which is JSON, if it is there by now.
+    #[track_caller]
+    pub fn said(&self) -> Option<Value> {
+        let text = std::fs::read_to_string(&self.files[0]).expect("text");
+        let (line, _) = text.split_once('\n')?;
+        Some(serde_json::from_str(line).expect("a line of JSON"))
     }
 
     /// Its process number.

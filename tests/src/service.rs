@@ -1,6 +1,6 @@
 //! A client of `ralph serve` that speaks HTTP by hand.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::Command;
@@ -96,10 +96,15 @@ impl Service {
     /// Started by this command.
     pub fn started(p: &Project, command: Command) -> Service {
         let live = p.start_command(command);
-        let said = live.first_line();
-        let addr = said["listen"].as_str().unwrap_or_else(|| panic!("{said}"));
-        let addr = addr.parse().unwrap();
+        let addr = Service::place(&live.first_line());
         Service { live, addr }
+    }
+
+    /// Where it listens, by its first line.
+    #[track_caller]
+    pub fn place(said: &Value) -> SocketAddr {
+        let addr = said["listen"].as_str().unwrap_or_else(|| panic!("{said}"));
+        addr.parse().unwrap()
     }
 
     /// The usual one.
@@ -124,37 +129,55 @@ impl Service {
 
     /// A connection on which nothing was said.
     pub fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.addr).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        stream
+        connect(self.addr).unwrap()
     }
 
     /// Reads one answer.
+    #[track_caller]
     pub fn answer(stream: &mut impl BufRead) -> Answer {
+        Service::heard(stream).unwrap_or_else(|e| panic!("no answer: {e}"))
+    }
+
+    fn heard(stream: &mut impl BufRead) -> io::Result<Answer> {
         let mut first = String::new();
-        stream.read_line(&mut first).unwrap();
+        stream.read_line(&mut first)?;
         let status = first.split(' ').nth(1).and_then(|s| s.parse().ok());
-        let status = status.unwrap_or_else(|| panic!("no answer: {first:?}"));
-        let mut headers = Vec::new();
-        loop {
-            let mut line = String::new();
-            stream.read_line(&mut line).unwrap();
-            match line.trim_end().split_once(": ") {
-                Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
-                None => break,
-            }
-        }
+        let status = status.ok_or_else(|| io::Error::other(format!("no status: {first:?}")))?;
         let mut answer = Answer {
             status,
-            headers,
+            headers: Vec::new(),
             body: Vec::new(),
         };
-        let length = answer
-            .header("content-length")
-            .map_or(0, |l| l.parse().unwrap());
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line)?;
+            match line.trim_end().split_once(": ") {
+                Some((name, value)) => answer
+                    .headers
+                    .push((name.to_ascii_lowercase(), value.to_owned())),
+                None if line.ends_with('\n') => break,
+                None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            }
+        }
+        let length = answer.header("content-length");
+        let length = length.map_or(0, |l| l.parse().unwrap());
         answer.body.resize(length, 0);
-        stream.read_exact(&mut answer.body).unwrap();
-        answer
+        stream.read_exact(&mut answer.body)?;
+        Ok(answer)
+    }
+
+    /// A request to a service that may die at any moment.
+    pub fn attempt(
+        addr: SocketAddr,
+        who: &str,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+        headers: &[(&str, &str)],
+    ) -> io::Result<Answer> {
+        let mut stream = connect(addr)?;
+        stream.write_all(request(addr, who, method, path, body, headers).as_bytes())?;
+        Service::heard(&mut BufReader::new(stream))
     }
 
     /// A request of somebody with that role (or with a token; "" for none).
@@ -173,31 +196,7 @@ impl Service {
         body: Option<Value>,
         headers: &[(&str, &str)],
     ) -> Answer {
-        self.raw(self.request(who, method, path, body, headers).as_bytes())
-    }
-
-    fn request(
-        &self,
-        who: &str,
-        method: &str,
-        path: &str,
-        body: Option<Value>,
-        headers: &[(&str, &str)],
-    ) -> String {
-        let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.addr);
-        let token = TOKENS.iter().find(|(role, _)| *role == who);
-        let token = token.map_or(who, |(_, token)| token);
-        if !token.is_empty() {
-            text.push_str(&format!("authorization: Bearer {token}\r\n"));
-        }
-        for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let body = body.map(|b| b.to_string()).unwrap_or_default();
-        if !body.is_empty() {
-            text.push_str("content-type: application/json\r\n");
-        }
-        format!("{text}content-length: {}\r\n\r\n{body}", body.len())
+        self.raw(request(self.addr, who, method, path, body, headers).as_bytes())
     }
 
     /// Submits a run of `site`; its id.
@@ -220,24 +219,37 @@ impl Service {
     }
 
     /// Follows a run's events.
+    #[track_caller]
     pub fn events(&self, id: &str, after: Option<&str>) -> Events {
         self.events_as("observer", id, after)
     }
 
     /// The same with this token.
+    #[track_caller]
     pub fn events_as(&self, who: &str, id: &str, after: Option<&str>) -> Events {
+        Service::follow(self.addr, who, id, after).unwrap()
+    }
+
+    /// Follows a run's events at a service that may die at any moment.
+    pub fn follow(
+        addr: SocketAddr,
+        who: &str,
+        id: &str,
+        after: Option<&str>,
+    ) -> io::Result<Events> {
         let last: Vec<(&str, &str)> = after.map(|a| ("last-event-id", a)).into_iter().collect();
-        let request = self.request(who, "GET", &format!("/v1/runs/{id}/events"), None, &last);
-        let mut stream = self.connect();
-        stream.write_all(request.as_bytes()).unwrap();
+        let path = format!("/v1/runs/{id}/events");
+        let request = request(addr, who, "GET", &path, None, &last);
+        let mut stream = connect(addr)?;
+        stream.write_all(request.as_bytes())?;
         let mut stream = BufReader::new(stream);
-        let answer = Service::answer(&mut stream);
+        let answer = Service::heard(&mut stream)?;
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-        Events {
+        Ok(Events {
             stream,
             text: String::new(),
-        }
+        })
     }
 
     /// Follows a run to its end; its last event.
@@ -248,6 +260,36 @@ impl Service {
         assert_eq!(last.kind, "terminal", "{all:?}");
         last.data.clone()
     }
+}
+
+fn connect(addr: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(addr)?;
+    stream.set_read_timeout(Some(LIMIT))?;
+    Ok(stream)
+}
+
+fn request(
+    addr: SocketAddr,
+    who: &str,
+    method: &str,
+    path: &str,
+    body: Option<Value>,
+    headers: &[(&str, &str)],
+) -> String {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", addr);
+    let token = TOKENS.iter().find(|(role, _)| *role == who);
+    let token = token.map_or(who, |(_, token)| token);
+    if !token.is_empty() {
+        text.push_str(&format!("authorization: Bearer {token}\r\n"));
+    }
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let body = body.map(|b| b.to_string()).unwrap_or_default();
+    if !body.is_empty() {
+        text.push_str("content-type: application/json\r\n");
+    }
+    format!("{text}content-length: {}\r\n\r\n{body}", body.len())
 }
 
 /// One event.
@@ -271,7 +313,7 @@ impl Event {
     }
 }
 
-/// A stream of events; ends with it.
+/// A stream of events; ends with it, or when the service dies.
 pub struct Events {
     stream: BufReader<TcpStream>,
     text: String,
@@ -291,9 +333,14 @@ impl Events {
         if self.stream.read_line(&mut size).unwrap_or(0) == 0 {
             return false;
         }
+        if !size.ends_with('\n') {
+            return false;
+        }
         let size = usize::from_str_radix(size.trim(), 16).expect("a chunk");
         let mut bytes = vec![0; size + 2];
-        self.stream.read_exact(&mut bytes).unwrap();
+        if self.stream.read_exact(&mut bytes).is_err() {
+            return false;
+        }
         self.text
             .push_str(std::str::from_utf8(&bytes[..size]).unwrap());
         size > 0

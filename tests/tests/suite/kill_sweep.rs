@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use ralph_tests::{Builder, Project};
+use ralph_tests::{Builder, Moments, Project};
 
 fn kills_wanted() -> usize {
     let set = std::env::var("RALPH_KILLS").ok();
@@ -21,19 +21,6 @@ fn three_tasks() -> Builder {
         .agent("id=$(sed -n 's/^## Task \\(T[0-9]*\\):.*/\\1/p'); echo \"work on $id\" >>\"$id.txt\"; echo 'EXIT_SIGNAL: true'\n")
         .gate("green", "exit 0")
         .in_loop("max_iterations = 100\nmax_attempts = 20")
-}
-
-/// Numbers from 0 to 1, the same for the same seed (SplitMix64).
-struct Moments(u64);
-
-impl Moments {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }
 
 /// Kills runs with these arguments at random moments, and looks at what is left in the end.
@@ -55,7 +42,7 @@ fn sweep(seed: u64, builder: impl Fn() -> Builder, args: &[&str]) {
         let staged = p.git(&["show", ":staged.txt"]);
         let mut moments = Vec::new();
         for _ in 0..KILLS_EACH {
-            let moment = whole.mul_f64(1.1 * random.next());
+            let moment = whole.mul_f64(1.1 * random.draw());
             let run = p.start(args);
             // The moment is what is random: there is no event to wait for.
             std::thread::sleep(moment);

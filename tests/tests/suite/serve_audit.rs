@@ -134,6 +134,37 @@ fn what_can_t_be_recorded_isn_t_done() {
 }
 
 #[test]
+fn a_service_that_dies_between_the_audit_and_the_store_tells_an_end_once() {
+    let p = Project::build()
+        .agent("tell agent ready\nuntil [ -e $SIDE/go ]; do sleep 0.05; done\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    p.fifo("agent");
+    let s = Service::of(&p);
+    let id = s.submit(json!({ "max_iterations": 1 }));
+    p.hear("agent");
+    let store = ["store.sqlite", "store.sqlite-wal"].map(|n| p.side("service").join(n));
+    let before = store.each_ref().map(|path| fs::read(path).unwrap());
+    fs::write(p.side("go"), "").unwrap();
+    let end = s.ended(&id);
+    s.kill();
+    // As it was before the end was kept.
+    for (path, bytes) in store.iter().zip(before) {
+        fs::write(path, bytes).unwrap();
+    }
+    let s = Service::again(&p);
+    let told = s.ended(&id);
+    for name in ["status", "reason", "attempts", "duration_s"] {
+        assert_eq!(told[name], end[name], "{name}");
+    }
+    assert_eq!(s.run(&id)["status"], end["status"]);
+    let ends = lines(&p)
+        .iter()
+        .filter(|l| l["type"] == "ralph.run.terminal")
+        .count();
+    assert_eq!(ends, 1);
+}
+
+#[test]
 fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() {
     let p = Project::build().ready();
     let web = Web::http();

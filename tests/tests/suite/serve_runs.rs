@@ -321,6 +321,17 @@ fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
     assert_eq!(start.data["prompt_fingerprint"], fingerprint.as_str());
     s.ended(id);
     assert!(p.noted("prompt.1").contains("goal: shine"));
+    // Whoever hasn't heard the answer gets it, also when the prompt is another one by now.
+    let again = || {
+        let body = json!({
+            "workspace_slug": "site", "prompt_path": "prompts/a.yaml", "prompt_fingerprint": fingerprint,
+        });
+        let key = [("idempotency-key", "k")];
+        s.ask_with("operator", "POST", "/v1/runs", Some(body), &key)
+    };
+    let first = again().expect(201).json();
+    p.write("prompts/a.yaml", "goal: other\n");
+    assert_eq!(again().expect(200).json()["run_id"], first["run_id"]);
 }
 
 #[test]

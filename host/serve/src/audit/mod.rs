@@ -173,4 +173,4 @@ impl Audit {
     }
 }
 
-pub use page::{Asked, page};
+pub use page::{Asked, ends, page};

@@ -1,5 +1,6 @@
 //! The audit by pages.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::chain::{FILE, LINE_MAX};
+use super::kinds::TERMINAL;
 use crate::auth::Scope;
 
 /// Which lines are wanted.
@@ -48,5 +50,31 @@ pub fn page(dir: &Path, asked: &Asked) -> std::io::Result<(Vec<Value>, Option<u6
         }
         last = seq;
         found.push(value);
+    }
+}
+
+/// The lines that tell the end of one of these runs.
+///
+/// # Errors
+/// The disk refuses.
+pub fn ends(dir: &Path, of: &BTreeSet<String>) -> std::io::Result<BTreeMap<String, Value>> {
+    let mut reader = BufReader::new(File::open(dir.join(FILE))?);
+    let (mut found, mut line) = (BTreeMap::new(), Vec::new());
+    let wanted = TERMINAL.as_bytes();
+    loop {
+        line.clear();
+        if (&mut reader).take(LINE_MAX).read_until(b'\n', &mut line)? == 0 {
+            return Ok(found);
+        }
+        // Few lines are, and it is a long file.
+        if !line.windows(wanted.len()).any(|part| part == wanted) {
+            continue;
+        }
+        if let Ok(value) = serde_json::from_slice::<Value>(&line)
+            && value["type"] == TERMINAL
+            && let Some(run) = value["run_id"].as_str().filter(|run| of.contains(*run))
+        {
+            found.insert(run.to_owned(), value);
+        }
     }
 }

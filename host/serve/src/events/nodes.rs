@@ -7,17 +7,22 @@ use ralph_engine::fact::{Fact, Phase};
 use ralph_engine::text::one_line;
 use ralph_engine::types::{AgentEvent, AgentOutcome, GateResult, Role, Verdict};
 use ralph_runner::clock;
+use ralph_runner::journal::Line;
 use serde_json::{Map, Value, json};
 
 /// Of one thing that an agent says.
 const TEXT_MAX: usize = 8 * 1024;
 const SUMMARY_MAX: usize = 1000;
+/// In each event that a fact was made into: the fact's number in the journal.
+pub(super) const SEQ: &str = "journal_seq";
 
 /// Follows a run. Workers of a parallel run are told apart by their tasks.
 pub(super) struct Nodes {
     run: String,
     open: HashMap<String, Open>,
     iterations: u32,
+    /// The journal's number of the fact that was followed last.
+    seq: u64,
 }
 
 /// An iteration that is on.
@@ -34,37 +39,68 @@ struct Open {
 }
 
 impl Nodes {
-    /// Of a run that has begun so many iterations before.
-    pub(super) fn new(run: &str, iterations: u32) -> Nodes {
+    pub(super) fn new(run: &str) -> Nodes {
         Nodes {
             run: run.to_owned(),
             open: HashMap::new(),
-            iterations,
+            iterations: 0,
+            seq: 0,
         }
     }
 
     /// An event with what all have.
-    pub(super) fn finished(&self, mut event: Value) -> Value {
+    pub(super) fn finished(&self, event: Value) -> Value {
+        self.at(event, &clock::now())
+    }
+
+    fn at(&self, mut event: Value, at: &str) -> Value {
         event["run_id"] = self.run.clone().into();
-        event["at"] = clock::now().into();
+        event["at"] = at.into();
         event
     }
 
     pub(super) fn of(&mut self, event: &Event) -> Vec<Value> {
-        let mut events = Vec::new();
-        self.take("", event, &mut events);
-        events.into_iter().map(|e| self.finished(e)).collect()
+        let now = clock::now();
+        let Event::Fact(fact) = event else {
+            let mut events = Vec::new();
+            self.take("", event, &now, &mut events);
+            return events.into_iter().map(|e| self.at(e, &now)).collect();
+        };
+        // Each fact is told once, right after it was journaled.
+        self.seq += 1;
+        self.told(fact, &now)
     }
 
-    fn take(&mut self, worker: &str, event: &Event, out: &mut Vec<Value>) {
+    /// The same of a fact that a former service has journaled.
+    pub(super) fn past(&mut self, line: &Line) -> Vec<Value> {
+        self.seq = line.seq;
+        if let Fact::Claimed { .. } = line.fact {
+            // The worker told of it itself, and nobody knows how much.
+            self.open.remove("");
+            return Vec::new();
+        }
+        self.told(&line.fact, &line.at)
+    }
+
+    fn told(&mut self, fact: &Fact, at: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        self.fact("", fact, at, &mut events);
+        let with = |mut event: Value| {
+            event[SEQ] = self.seq.into();
+            self.at(event, at)
+        };
+        events.into_iter().map(with).collect()
+    }
+
+    fn take(&mut self, worker: &str, event: &Event, at: &str, out: &mut Vec<Value>) {
         match event {
-            Event::Worker { task, what } => self.take(task, what, out),
+            Event::Worker { task, what } => self.take(task, what, at, out),
             Event::Notice { text } => {
                 out.push(json!({ "type": "notice", "text": one_line(text, SUMMARY_MAX) }));
             }
             Event::Agent { role, what } => out.extend(self.said(worker, *role, what)),
             Event::GateStarted { .. } => {}
-            Event::Fact(fact) => self.fact(worker, fact, out),
+            Event::Fact(fact) => self.fact(worker, fact, at, out),
         }
     }
 
@@ -91,7 +127,7 @@ impl Nodes {
         Some(value)
     }
 
-    fn fact(&mut self, worker: &str, fact: &Fact, out: &mut Vec<Value>) {
+    fn fact(&mut self, worker: &str, fact: &Fact, at: &str, out: &mut Vec<Value>) {
         match fact {
             Fact::Selected { task, done, total } => {
                 self.iterations += 1;
@@ -116,13 +152,14 @@ impl Nodes {
                 out.push(json!({ "type": "state", "status": "waiting", "until": until }));
             }
             _ => {
-                // A run that is taken up stands in the middle of an iteration.
+                // A worker that is taken up stands in the middle of an iteration.
                 let iterations = self.iterations.max(1);
                 let open = self.open.entry(worker.to_owned()).or_insert_with(|| Open {
                     iteration: iterations,
+                    task: worker.to_owned(),
                     ..Open::default()
                 });
-                open.fact(fact, out);
+                open.fact(fact, at, out);
                 if matches!(fact, Fact::IterationEnded { .. }) {
                     self.open.remove(worker);
                 }
@@ -132,12 +169,12 @@ impl Nodes {
 }
 
 impl Open {
-    fn fact(&mut self, fact: &Fact, out: &mut Vec<Value>) {
+    fn fact(&mut self, fact: &Fact, at: &str, out: &mut Vec<Value>) {
         match fact {
             Fact::Started { phase } => {
-                self.end(out);
+                self.end(at, out);
                 out.push(self.node(*phase, "started"));
-                self.node = Some((*phase, clock::now()));
+                self.node = Some((*phase, at.to_owned()));
             }
             Fact::Prepared {
                 attempt_id,
@@ -182,7 +219,7 @@ impl Open {
                 reason,
                 progress,
             } => {
-                self.end(out);
+                self.end(at, out);
                 out.push(json!({
                     "type": "attempt", "iteration": self.iteration, "task": self.task,
                     "result": result, "reason": one_line(reason, SUMMARY_MAX), "progress": progress,
@@ -204,14 +241,14 @@ impl Open {
     }
 
     /// Ends the node that is on.
-    fn end(&mut self, out: &mut Vec<Value>) {
+    fn end(&mut self, at: &str, out: &mut Vec<Value>) {
         let Some((phase, since)) = self.node.take() else {
             return;
         };
         let results = std::mem::take(&mut self.results);
         let failed = results.iter().any(|r| r["passed"] == false);
         let mut node = self.node(phase, if failed { "failed" } else { "completed" });
-        node["duration_s"] = clock::seconds(&since, &clock::now()).into();
+        node["duration_s"] = clock::seconds(&since, at).into();
         if !results.is_empty() {
             node["done_when_results"] = results.into();
         }

@@ -1,24 +1,76 @@
 //! From a run's bus into the store: a view that queues, and a task that writes what is queued in one go.
+//!
+//! What was queued when a service died is made again from the run's journal, which was written before:
+//! all but what agents print.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use ralph_engine::event::Event;
 use ralph_runner::View;
+use ralph_runner::journal::Line;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::live::Live;
-use super::nodes::Nodes;
+use super::nodes::{Nodes, SEQ};
 use crate::app::Shared;
-use crate::store::{StoreError, StoredEvent};
+use crate::runs::again;
+use crate::store::{Store, StoreError, StoredEvent};
 
 /// Events that may wait for the disk; beyond that, what an agent prints is left out and counted.
 const WAITING: usize = 4096;
-/// What couldn't be written is tried again after this time.
-const AGAIN: Duration = Duration::from_secs(2);
+
+/// Events that are looked through at a time.
+const PAGE: u64 = 256;
+
+/// How far a run's events follow its journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// There are none.
+    Nothing,
+    /// To the fact of this number.
+    To(u64),
+    /// Those that say it aren't kept any more.
+    Unknown,
+}
+
+impl Told {
+    /// The number of the fact that was told last.
+    pub fn to(self) -> u64 {
+        match self {
+            Told::Nothing => 0,
+            Told::To(seq) => seq,
+            Told::Unknown => u64::MAX,
+        }
+    }
+}
+
+/// Asks the events that are kept.
+///
+/// # Errors
+/// The store can't be read.
+pub async fn told(store: &dyn Store, run: &str) -> Result<Told, StoreError> {
+    let (first, last) = store.bounds(run).await?;
+    if last == 0 {
+        return Ok(Told::Nothing);
+    }
+    let mut to = last;
+    while to >= first {
+        let after = to.saturating_sub(PAGE).max(first - 1);
+        let page = store.events(run, after, PAGE as usize).await?;
+        let seq = |e: &StoredEvent| serde_json::from_str::<Value>(&e.data).ok()?[SEQ].as_u64();
+        if let Some(seq) = page.iter().rev().find_map(seq) {
+            return Ok(Told::To(seq));
+        }
+        to = after;
+    }
+    Ok(match first {
+        1 => Told::To(0),
+        _ => Told::Unknown,
+    })
+}
 
 /// Takes a run's events.
 pub struct Recorder {
@@ -34,11 +86,11 @@ struct Inner {
 }
 
 impl Recorder {
-    /// Of a run that has begun so many iterations before.
-    pub fn new(run: &str, iterations: u32) -> Recorder {
+    /// Of a run.
+    pub fn new(run: &str) -> Recorder {
         Recorder {
             inner: Mutex::new(Inner {
-                nodes: Nodes::new(run, iterations),
+                nodes: Nodes::new(run),
                 waiting: VecDeque::new(),
                 left_out: 0,
                 closed: false,
@@ -56,6 +108,18 @@ impl Recorder {
         self.some.notify_one();
     }
 
+    /// Follows what a former service has journaled, and tells what comes after the fact that was
+    /// told last.
+    pub fn past(&self, line: &Line, told: u64) {
+        let mut inner = self.inner();
+        let events = inner.nodes.past(line);
+        if line.seq > told {
+            inner.put(events);
+            drop(inner);
+            self.some.notify_one();
+        }
+    }
+
     /// Nothing more comes.
     pub fn close(&self) {
         self.inner().closed = true;
@@ -71,10 +135,10 @@ impl Recorder {
         (inner.waiting.drain(..).collect(), inner.closed)
     }
 
-    /// Writes what comes, until it is closed. What the store refuses is tried again.
+    /// Writes what comes, until it is closed. A disk that refuses is asked again.
     ///
     /// # Errors
-    /// The store refuses, and the service ends: events are missing then.
+    /// The store refuses, and the service ends: the next one tells them.
     pub async fn write(
         self: Arc<Self>,
         app: Shared,
@@ -102,9 +166,7 @@ impl Recorder {
                 .collect();
             while let Err(e) = app.store.append(&run, &events, kept).await {
                 tracing::error!("events of {run} can't be kept: {e}");
-                let mut closing = app.closing.subscribe();
-                let ends = tokio::time::timeout(AGAIN, closing.wait_for(|c| *c)).await;
-                if ends.is_ok() {
+                if !again(&app).await {
                     return Err(e);
                 }
             }

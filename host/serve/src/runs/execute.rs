@@ -3,29 +3,33 @@
 use std::sync::Arc;
 
 use ralph_engine::fact::EndReason;
-use ralph_runner::{Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Trust, clock};
+use ralph_runner::{
+    Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Trust, clock, journal,
+};
 use serde_json::json;
 
 use super::finish::{self, End};
 use super::{Active, tidy, tree};
 use crate::app::Shared;
-use crate::events::recorder::Recorder;
+use crate::events::recorder::{self, Recorder, Told};
 use crate::store::{Run, Status};
 
 /// Carries a run out that was taken from the queue.
 pub(super) async fn execute(app: &Shared, id: &str) {
     let (control, stopping) = Control::new();
-    let (run, first) = match begin(app, id, &control).await {
-        Ok(Some(begun)) => begun,
-        // Ended before it began.
-        Ok(None) => return,
-        Err(e) => {
+    let run = loop {
+        match begin(app, id, &control).await {
+            Ok(Some(run)) => break run,
+            // Ended before it began.
+            Ok(None) => return,
+            Err(e) => tracing::error!("{id} can't be begun: {}", e.detail),
+        }
+        if !super::again(app).await {
             // It stays in the queue, and the next service takes it up.
-            tracing::error!("{id} can't be begun: {}", e.detail);
             return;
         }
     };
-    let carried = tokio::spawn(carry_out(app.clone(), run, first, stopping));
+    let carried = tokio::spawn(carry_out(app.clone(), run, stopping));
     let (run, end) = match carried.await {
         Ok(done) => done,
         Err(e) => {
@@ -47,12 +51,12 @@ pub(super) async fn execute(app: &Shared, id: &str) {
     }
 }
 
-/// It is this process's from here on, and can be cancelled. True if it never was begun before.
+/// It is this process's from here on, and can be cancelled.
 async fn begin(
     app: &Shared,
     id: &str,
     control: &Control,
-) -> Result<Option<(Run, bool)>, crate::problem::Problem> {
+) -> Result<Option<Run>, crate::problem::Problem> {
     let changing = app.runs.changing.lock().await;
     let Some(mut run) = app.store.run(id).await? else {
         app.queue.done(id).await?;
@@ -62,8 +66,7 @@ async fn begin(
         app.queue.done(id).await?;
         return Ok(None);
     }
-    let first = run.started_at.is_none();
-    if run.cancel_reason.is_some() && first {
+    if run.cancel_reason.is_some() && run.started_at.is_none() {
         drop(changing);
         finish::finish(app, run, End::cancelled()).await;
         return Ok(None);
@@ -79,21 +82,20 @@ async fn begin(
     if app.is_draining() {
         control.stop(ralph_engine::state::Stop::Graceful);
     }
-    Ok(Some((run, first)))
+    Ok(Some(run))
 }
 
-async fn carry_out(app: Shared, mut run: Run, first: bool, stopping: Stopping) -> (Run, End) {
+async fn carry_out(app: Shared, mut run: Run, stopping: Stopping) -> (Run, End) {
     let Some(live) = app.runs.live(&run.run_id) else {
         return (run, End::failed("nobody can follow it".to_owned()));
     };
-    let before = tree::past_of(&app, &run.run_id).unwrap_or_default();
-    let recorder = Arc::new(Recorder::new(&run.run_id, before.begun));
+    let recorder = Arc::new(Recorder::new(&run.run_id));
     let writing = tokio::spawn(
         recorder
             .clone()
             .write(app.clone(), run.run_id.clone(), live),
     );
-    let done = Box::pin(work(&app, &mut run, first, stopping, &recorder)).await;
+    let done = Box::pin(work(&app, &mut run, stopping, &recorder)).await;
     recorder.close();
     let written = match writing.await {
         Ok(written) => written.map_err(|e| e.to_string()),
@@ -121,15 +123,26 @@ async fn carry_out(app: Shared, mut run: Run, first: bool, stopping: Stopping) -
 async fn work(
     app: &Shared,
     run: &mut Run,
-    first: bool,
     stopping: Stopping,
     recorder: &Arc<Recorder>,
 ) -> Result<EndReason, Error> {
     let tree = tree::ready(app, run).await?;
     known(app, run).await?;
     let mut project = tree.project.clone();
-    let past = tree::past(&project.ws)?;
-    match past.end {
+    let failed = |e: crate::store::StoreError| Error::Internal(e.to_string());
+    let told = recorder::told(app.store.as_ref(), &run.run_id).await;
+    let told = told.map_err(failed)?;
+    let start = json!({
+        "type": "start", "workspace": run.workspace, "actor": run.actor,
+        "prompt_path": run.prompt_path, "prompt_fingerprint": run.prompt_fingerprint,
+        "branch": run.branch, "base": run.base,
+    });
+    let mut past = tree::past(&project.ws)?;
+    if past.begun && told == Told::Nothing {
+        recorder.tell(start.clone());
+    }
+    journal::each(&project.ws, |line| recorder.past(&line, told.to()))?;
+    match past.end.take() {
         // The service died after the run's end.
         Some(end) if end != EndReason::Stopped => return Ok(end),
         _ => {}
@@ -137,13 +150,9 @@ async fn work(
     // What the commit holds may be another configuration than the one in the workspace.
     Trust::at(&project, &tree.origin)?.demand()?;
     project.accepted = true;
-    recorder.tell(match first {
-        true => json!({
-            "type": "start", "workspace": run.workspace, "actor": run.actor,
-            "prompt_path": run.prompt_path, "prompt_fingerprint": run.prompt_fingerprint,
-            "branch": run.branch, "base": run.base,
-        }),
-        false => json!({ "type": "resumed" }),
+    recorder.tell(match past.begun || told != Told::Nothing {
+        true => json!({ "type": "resumed" }),
+        false => start,
     });
     let config = run.config.clone();
     let options = RunOptions {

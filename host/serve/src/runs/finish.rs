@@ -1,17 +1,18 @@
-//! A run's end: in the audit, then in the store together with the event that tells it.
+//! A run's end: in the audit, then in the store together with the event that tells it. Where a
+//! service died in between, the audit has said it, and the next one does the rest.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use ralph_engine::fact::EndReason;
 use ralph_runner::clock;
 use serde_json::json;
 
-use crate::app::Shared;
-use crate::audit::{Event, kinds};
+use crate::app::{App, Shared};
+use crate::audit::{self, Event, kinds};
 use crate::metrics::ENDS;
 use crate::problem::Problem;
-use crate::store::{Run, Status, StoredEvent};
+use crate::store::{Run, Status, StoreError, StoredEvent};
 
 /// How a run ended here.
 pub(super) enum End {
@@ -71,10 +72,8 @@ pub(super) async fn finish(app: &Shared, mut run: Run, end: End) {
     let mut recorded = false;
     while let Err(problem) = tell(app, &run, &mut recorded).await {
         tracing::error!("the end of {id} can't be kept: {}", problem.detail);
-        let mut closing = app.closing.subscribe();
-        let again = tokio::time::timeout(Duration::from_secs(2), closing.wait_for(|c| *c)).await;
-        if again.is_ok() {
-            // Its journal says it to the next service.
+        if !super::again(app).await {
+            // Its journal or the audit says it to the next service.
             return;
         }
     }
@@ -97,12 +96,17 @@ async fn tell(app: &Shared, run: &Run, recorded: &mut bool) -> Result<(), Proble
         let event = Event::new(kinds::TERMINAL, &run.workspace)
             .with("run_id", run.run_id.clone())
             .with("status", run.status.word())
+            .with("reason", run.reason.clone())
             .with("duration_s", run.duration_s)
             .with("attempts", run.attempts)
             .maybe("early_stop_reason", run.early_stop_reason.clone());
         app.audit.happened(event).await?;
         *recorded = true;
     }
+    Ok(keep(app, run).await?)
+}
+
+async fn keep(app: &App, run: &Run) -> Result<(), StoreError> {
     let Some(live) = app.runs.live(&run.run_id) else {
         return Ok(());
     };
@@ -124,4 +128,44 @@ async fn tell(app: &Shared, run: &Run, recorded: &mut bool) -> Result<(), Proble
     live.close();
     app.runs.lives().remove(&run.run_id);
     Ok(())
+}
+
+/// Runs that ended for the audit, and for the store not yet.
+///
+/// # Errors
+/// Store or audit can't be read.
+pub(super) async fn told(app: &App, unfinished: &[Run]) -> Result<BTreeSet<String>, StoreError> {
+    let ids: BTreeSet<String> = unfinished.iter().map(|run| run.run_id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let dir = app.data.clone();
+    let read = tokio::task::spawn_blocking(move || audit::ends(&dir, &ids)).await;
+    let read = read.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+    let ends = read.map_err(|e| StoreError(format!("the audit can't be read: {e}")))?;
+    let mut told = BTreeSet::new();
+    for run in unfinished {
+        let Some(line) = ends.get(&run.run_id) else {
+            continue;
+        };
+        let Ok(status) = serde_json::from_value::<Status>(line["status"].clone()) else {
+            continue;
+        };
+        let text = |name: &str| line[name].as_str().map(str::to_owned);
+        let error = "why is in the log of the service, which died while it told this";
+        let run = Run {
+            status,
+            reason: text("reason"),
+            error: (status == Status::Failed).then(|| error.to_owned()),
+            early_stop_reason: text("early_stop_reason"),
+            attempts: serde_json::from_value(line["attempts"].clone()).unwrap_or(run.attempts),
+            duration_s: line["duration_s"].as_f64(),
+            ended_at: text("at"),
+            ..run.clone()
+        };
+        keep(app, &run).await?;
+        app.queue.done(&run.run_id).await?;
+        told.insert(run.run_id);
+    }
+    Ok(told)
 }

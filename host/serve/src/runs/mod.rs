@@ -12,6 +12,7 @@ mod tree;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use ralph_engine::state::Stop;
 use ralph_runner::{Control, Desk};
@@ -22,6 +23,9 @@ use crate::app::{App, Shared};
 use crate::events::live::Live;
 use crate::problem::Problem;
 use crate::store::{Run, Status, StoreError};
+
+/// What the disk refuses is tried again after this time.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub struct Runs {
@@ -129,13 +133,26 @@ impl App {
 /// The store can't be read.
 pub async fn recover(app: &Shared) -> Result<(), StoreError> {
     app.queue.recover().await?;
-    for run in app.store.unfinished().await? {
+    let unfinished = app.store.unfinished().await?;
+    for run in &unfinished {
         let (_, last) = app.store.bounds(&run.run_id).await?;
         let live = Arc::new(Live::new(last));
         app.runs.lives().insert(run.run_id.clone(), live);
+    }
+    let told = finish::told(app, &unfinished).await?;
+    for run in unfinished.iter().filter(|r| !told.contains(&r.run_id)) {
         app.queue.push(&run.run_id).await?;
     }
+    tidy::never_submitted(app).await;
+    tidy::tidy(app).await;
     Ok(())
+}
+
+/// Waits a little with what the disk has refused. False: the service ends, leave it to the next one.
+pub(crate) async fn again(app: &App) -> bool {
+    let mut draining = app.draining.subscribe();
+    let ending = draining.wait_for(|draining| *draining);
+    tokio::time::timeout(AGAIN, ending).await.is_err()
 }
 
 /// Begins runs as there are places for them, until the service is about to end.
@@ -152,8 +169,11 @@ pub async fn dispatch(app: Shared) {
             match app.queue.take().await {
                 Ok(Some(id)) => break id,
                 Ok(None) => {}
-                // Asked again with the next submission.
-                Err(e) => tracing::error!("{e}"),
+                Err(e) => {
+                    tracing::error!("{e}");
+                    again(&app).await;
+                    continue;
+                }
             }
             tokio::select! {
                 () = app.runs.work.notified() => {}

@@ -1,5 +1,6 @@
 //! A submission: checked, recorded, kept, queued.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,6 +59,18 @@ pub async fn submit(
         ));
     }
     ranges(&wanted.config)?;
+    let key = key.map(|key| Idempotency {
+        whose: caller.name().to_owned(),
+        key,
+        digest: sha256_hex(serde_json::to_vec(&wanted).unwrap_or_default()),
+    });
+    // Whoever hasn't heard the answer asks again, and meanwhile the prompt may be another one.
+    if let Some(key) = &key
+        && let Some(former) = app.store.submitted(key).await?
+        && let Some(run) = repeated(app, former)?
+    {
+        return Ok((run, false));
+    }
     let path = app.workspace(&wanted.workspace_slug)?.path.clone();
     let asked = wanted.clone();
     let looked = tokio::task::spawn_blocking(move || look(&path, &asked)).await;
@@ -75,11 +88,6 @@ pub async fn submit(
         clock::compact(),
         u32::from_be_bytes(random)
     );
-    let key = key.map(|key| Idempotency {
-        whose: caller.name().to_owned(),
-        key,
-        digest: sha256_hex(serde_json::to_vec(&wanted).unwrap_or_default()),
-    });
     let run = Run {
         run_id: id.clone(),
         workspace: wanted.workspace_slug,
@@ -125,16 +133,15 @@ async fn keep(
     prompt: Option<Prompt>,
     key: Option<Idempotency>,
 ) -> Result<(Run, bool), Problem> {
+    let own = super::tree::dir(app, &run.run_id);
     if let Some(prompt) = prompt {
-        let dir = super::tree::dir(app, &run.run_id);
-        let write = move || {
-            std::fs::create_dir_all(&dir)?;
-            std::fs::write(dir.join(PROMPT), prompt.bytes)
-        };
-        let written = tokio::task::spawn_blocking(write).await;
-        written
-            .unwrap_or_else(|e| Err(std::io::Error::other(e)))
-            .map_err(Problem::internal)?;
+        let dir = own.clone();
+        let written = tokio::task::spawn_blocking(move || write(&dir, &prompt.bytes)).await;
+        let written = written.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+        if let Err(e) = written {
+            let _ = std::fs::remove_dir_all(own);
+            return Err(Problem::internal(e));
+        }
     }
     // Whoever asks for its events finds it as soon as it is there.
     let live = Arc::new(Live::new(0));
@@ -142,24 +149,54 @@ async fn keep(
     let submitted = app.store.submit(run, key.as_ref()).await;
     if !matches!(submitted, Ok(Submitted::New)) {
         app.runs.lives().remove(&run.run_id);
-        let _ = std::fs::remove_dir_all(super::tree::dir(app, &run.run_id));
+        let _ = std::fs::remove_dir_all(own);
     }
-    match submitted? {
-        Submitted::New => {}
-        Submitted::Repeated(mut run) => {
-            app.look(&mut run);
-            return Ok((*run, false));
-        }
-        Submitted::Differs => {
-            return Err(Problem::unprocessable(
-                "idempotency-key",
-                "something else was submitted under this key before",
-            ));
-        }
+    if let Some(former) = repeated(app, submitted?)? {
+        return Ok((former, false));
     }
-    app.queue.push(&run.run_id).await?;
+    // It is taken by now, and stays so whatever the disk says.
+    if let Err(e) = app.queue.push(&run.run_id).await {
+        tracing::error!("{} isn't in the queue yet: {e}", run.run_id);
+        tokio::spawn(queue_later(app.clone(), run.run_id.clone()));
+    }
     app.runs.work.notify_one();
     Ok((run.clone(), true))
+}
+
+/// The run that was submitted under the same key before; `None` if it is new.
+fn repeated(app: &Shared, submitted: Submitted) -> Result<Option<Run>, Problem> {
+    match submitted {
+        Submitted::New => Ok(None),
+        Submitted::Repeated(mut run) => {
+            app.look(&mut run);
+            Ok(Some(*run))
+        }
+        Submitted::Differs => Err(Problem::unprocessable(
+            "idempotency-key",
+            "something else was submitted under this key before",
+        )),
+    }
+}
+
+async fn queue_later(app: Shared, id: String) {
+    while super::again(&app).await {
+        match app.queue.push(&id).await {
+            Ok(()) => return app.runs.work.notify_one(),
+            Err(e) => tracing::error!("{id} isn't in the queue yet: {e}"),
+        }
+    }
+}
+
+/// The prompt of a run, on the disk before the run is.
+fn write(dir: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let mut file = std::fs::File::create(dir.join(PROMPT))?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    for dir in dir.ancestors().take(2) {
+        std::fs::File::open(dir)?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn ranges(config: &RunConfig) -> Result<(), Problem> {

@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use ralph_runner::Project;
 use ralph_workspace::Git;
 
+use super::submit::PROMPT;
 use super::tree;
 use crate::app::Shared;
 
@@ -70,6 +71,35 @@ pub(super) async fn tidy(app: &Shared) {
             }
         }
     }
+}
+
+/// Removes what a service has left that died in a submission: the prompt of a run that never was.
+pub(super) async fn never_submitted(app: &Shared) {
+    let all = app.data.join("runs");
+    let alone = tokio::task::spawn_blocking(move || only_prompts(&all)).await;
+    for id in alone.ok().and_then(Result::ok).unwrap_or_default() {
+        if matches!(app.store.run(&id).await, Ok(None)) {
+            let own = tree::dir(app, &id);
+            let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(own)).await;
+            if !matches!(gone, Ok(Ok(()))) {
+                tracing::warn!("what is left of {id}, which was never submitted, can't be removed");
+            }
+        }
+    }
+}
+
+/// Runs' directories with nothing in them but a prompt.
+fn only_prompts(all: &Path) -> std::io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(all)? {
+        let entry = entry?;
+        let mut inside = fs::read_dir(entry.path())?;
+        let other = inside.any(|e| e.map_or(true, |e| e.file_name() != PROMPT));
+        if !other {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// All runs' directories: whose, and is there a worktree?

@@ -32,8 +32,9 @@ pub(super) struct Tree {
 pub(super) struct Past {
     /// How its last part ended.
     pub(super) end: Option<EndReason>,
-    /// Iterations that were begun, and ended.
-    pub(super) begun: u32,
+    /// There is something in it.
+    pub(super) begun: bool,
+    /// Iterations that ended.
     pub(super) ended: u32,
     /// Those that had ended when the run was last brought to an end, so that it could be gone on
     /// with. (What died without an end counts on by itself.)
@@ -135,20 +136,22 @@ impl Tree {
 /// Reads a run's journal.
 pub(super) fn past(ws: &Workspace) -> Result<Past, Error> {
     let mut past = Past::default();
-    journal::each(ws, |line| match line.fact {
-        Fact::RunEnded { end } => {
-            past.end = Some(end);
-            past.spent = past.ended;
+    journal::each(ws, |line| {
+        past.begun = true;
+        match line.fact {
+            Fact::RunEnded { end } => {
+                past.end = Some(end);
+                past.spent = past.ended;
+            }
+            Fact::RunStarted { .. } => past.end = None,
+            Fact::IterationEnded { .. } => past.ended += 1,
+            Fact::Absorbed { facts, .. } => {
+                let ends =
+                    |f: &&ralph_engine::fact::Past| matches!(f.fact, Fact::IterationEnded { .. });
+                past.ended += u32::try_from(facts.iter().filter(ends).count()).unwrap_or(0);
+            }
+            _ => {}
         }
-        Fact::RunStarted { .. } => past.end = None,
-        Fact::Selected { .. } => past.begun += 1,
-        Fact::IterationEnded { .. } => past.ended += 1,
-        Fact::Absorbed { facts, .. } => {
-            let ends =
-                |f: &&ralph_engine::fact::Past| matches!(f.fact, Fact::IterationEnded { .. });
-            past.ended += u32::try_from(facts.iter().filter(ends).count()).unwrap_or(0);
-        }
-        _ => {}
     })?;
     Ok(past)
 }

@@ -69,6 +69,8 @@ pub struct Wanted {
 pub trait Store: Send + Sync {
     /// Keeps a new run, unless its key was used before. One step: both or neither.
     async fn submit(&self, run: &Run, key: Option<&Idempotency>) -> Result<Submitted, StoreError>;
+    /// What was submitted under this key before.
+    async fn submitted(&self, key: &Idempotency) -> Result<Option<Submitted>, StoreError>;
     /// One run.
     async fn run(&self, id: &str) -> Result<Option<Run>, StoreError>;
     /// Keeps what a run is now.

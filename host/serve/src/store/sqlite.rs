@@ -125,6 +125,25 @@ fn find(c: &Connection, id: &str) -> Result<Option<Run>, StoreError> {
     Ok(found.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
+fn former(c: &Connection, key: &Idempotency) -> Result<Option<Submitted>, StoreError> {
+    let former: Option<(String, String)> = c
+        .query_row(
+            "SELECT digest, run FROM keys WHERE whose = ?1 AND key = ?2",
+            [&key.whose, &key.key],
+            |r| Ok((r.get(0)?, r.get(1)?)),
+        )
+        .optional()?;
+    let Some((digest, run)) = former else {
+        return Ok(None);
+    };
+    if digest != key.digest {
+        return Ok(Some(Submitted::Differs));
+    }
+    let gone = || StoreError(format!("{run} is gone"));
+    let found = find(c, &run)?.ok_or_else(gone)?;
+    Ok(Some(Submitted::Repeated(Box::new(found))))
+}
+
 fn update(c: &Connection, run: &Run) -> Result<(), StoreError> {
     let changed = c.execute(
         "UPDATE runs SET status = ?2, body = ?3 WHERE id = ?1",
@@ -142,25 +161,13 @@ impl Store for Sqlite {
         let (run, key) = (run.clone(), key.cloned());
         self.write(move |t| {
             if let Some(key) = &key {
-                let former: Option<(String, String)> = t
-                    .query_row(
-                        "SELECT digest, run FROM keys WHERE whose = ?1 AND key = ?2",
-                        [&key.whose, &key.key],
-                        |r| Ok((r.get(0)?, r.get(1)?)),
-                    )
-                    .optional()?;
-                match former {
-                    Some((digest, _)) if digest != key.digest => return Ok(Submitted::Differs),
-                    Some((_, former)) => {
-                        let found = find(t, &former)?;
-                        let gone = || StoreError(format!("{former} is gone"));
-                        return Ok(Submitted::Repeated(Box::new(found.ok_or_else(gone)?)));
-                    }
-                    None => t.execute(
-                        "INSERT INTO keys (whose, key, digest, run) VALUES (?1, ?2, ?3, ?4)",
-                        [&key.whose, &key.key, &key.digest, &run.run_id],
-                    )?,
-                };
+                if let Some(former) = former(t, key)? {
+                    return Ok(former);
+                }
+                t.execute(
+                    "INSERT INTO keys (whose, key, digest, run) VALUES (?1, ?2, ?3, ?4)",
+                    [&key.whose, &key.key, &key.digest, &run.run_id],
+                )?;
             }
             t.execute(
                 "INSERT INTO runs (id, workspace, status, created, body) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -175,6 +182,11 @@ impl Store for Sqlite {
             Ok(Submitted::New)
         })
         .await
+    }
+
+    async fn submitted(&self, key: &Idempotency) -> Result<Option<Submitted>, StoreError> {
+        let key = key.clone();
+        Sqlite::on(&self.reader, move |c| former(c, &key)).await
     }
 
     async fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
