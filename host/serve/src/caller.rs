@@ -1,5 +1,6 @@
 //! What handlers take: who asks, and what they send.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -7,7 +8,9 @@ use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use ralph_runner::clock;
-use serde::de::DeserializeOwned;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::app::Shared;
 use crate::auth::{Action, Identity};
@@ -144,12 +147,33 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Input<T> {
         let bytes = body(request, app, Some("application/json")).await?;
         // An empty body says nothing, which may be enough.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        match serde_json::from_slice(bytes) {
+        let mut from = serde_json::Deserializer::from_slice(bytes);
+        match object(&mut from).and_then(|value| from.end().map(|()| value)) {
             Ok(value) => Ok(Input(value)),
             Err(e) if e.is_data() => Err(Problem::unprocessable("invalid", e.to_string())),
             Err(e) => Err(Problem::bad(format!("the body is no JSON: {e}"))),
         }
     }
+}
+
+/// An object and nothing else: serde takes a list of an object's members for it, too.
+///
+/// # Errors
+/// It is something else, or not as its type says.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+    struct Members<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(members))
+        }
+    }
+    from.deserialize_map(Members(PhantomData))
 }
 
 /// A request's body, within the limits of size and time.

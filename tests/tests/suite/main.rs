@@ -63,6 +63,7 @@ mod serve_access;
 mod serve_audit;
 mod serve_client;
 mod serve_kill_sweep;
+mod serve_openapi;
 mod serve_prompts;
 mod serve_restart;
 mod serve_runs;

@@ -33,6 +33,7 @@ pub struct AuditQuery {
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<usize>,
     /// `next_cursor` of the page before, or the last `seq` that is known.
+    #[schemars(regex(pattern = "^[0-9]{1,19}$"))]
     pub cursor: Option<String>,
 }
 

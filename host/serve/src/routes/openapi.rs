@@ -172,6 +172,17 @@ pub fn document(version: &str) -> Value {
     let body = d.reference::<SubmitRun>();
     let mut answers = answer("201", "It is queued", JSON, run.clone());
     answers["200"] = answer("200", "It was submitted before", JSON, run.clone())["200"].clone();
+    let links: Map<String, Value> = ["getRun", "streamEvents", "cancelRun", "listArtifacts"]
+        .map(|id| {
+            let link =
+                json!({ "operationId": id, "parameters": { "id": "$response.body#/run_id" } });
+            (id.to_owned(), link)
+        })
+        .into_iter()
+        .collect();
+    for status in ["200", "201"] {
+        answers[status]["links"] = links.clone().into();
+    }
     d.add(
         &op(
             "post",
@@ -208,7 +219,7 @@ pub fn document(version: &str) -> Value {
             "200",
             "Server-sent events",
             "text/event-stream",
-            text.clone(),
+            json!({ "description": "Events with `id`, `event` and JSON as `data`" }),
         ),
     );
     let steer: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];

@@ -88,9 +88,11 @@ pub struct SavePrompt {
     pub content: String,
     /// The fingerprint of what is there now; null or left out: nothing is.
     #[serde(default)]
+    #[schemars(regex(pattern = "^(sha256|blake3):[0-9a-f]{64}$"))]
     pub expected_prior_fingerprint: Option<String>,
     /// The new fingerprint's hash, if it isn't the workspace's usual one: sha256 or blake3.
     #[serde(default)]
+    #[schemars(extend("enum" = ["sha256", "blake3", null]))]
     pub algorithm: Option<String>,
 }
 
@@ -128,6 +130,7 @@ pub struct Where {
 #[serde(default, deny_unknown_fields)]
 pub struct DeleteQuery {
     /// The fingerprint of what is there; left out: whatever is there goes.
+    #[schemars(regex(pattern = "^(sha256|blake3):[0-9a-f]{64}$"))]
     pub expected_prior_fingerprint: Option<String>,
 }
 

@@ -37,11 +37,13 @@ pub struct RunQuery {
     /// In this state. A run that is paused is listed as running.
     pub status: Option<Status>,
     /// Submitted at this time (RFC 3339) or later.
+    #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
     /// So many.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<usize>,
     /// `next_cursor` of the page before.
+    #[schemars(regex(pattern = "^[0-9]{1,19}$"))]
     pub cursor: Option<String>,
 }
 
@@ -84,8 +86,9 @@ pub fn limit(asked: Option<usize>) -> Result<usize, Problem> {
 
 /// A cursor that a page gave.
 pub fn cursor(text: &str) -> Result<u64, Problem> {
-    let parsed = text.parse();
-    parsed.map_err(|_| Problem::bad("the cursor is none that a page gave"))
+    let plain = text.bytes().all(|b| b.is_ascii_digit());
+    let parsed = text.parse().ok().filter(|_| plain && text.len() < 20);
+    parsed.ok_or_else(|| Problem::bad("the cursor is none that a page gave"))
 }
 
 /// A time as the store compares it.

@@ -27,6 +27,7 @@ pub struct CancelRun {
 pub struct Inject {
     /// What the agent is to know.
     #[serde(alias = "prompt")]
+    #[schemars(length(min = 1))]
     pub text: String,
 }
 
@@ -130,7 +131,7 @@ pub async fn steer(app: &Shared, caller: &Caller, id: &str, wish: Wish) -> Resul
 fn over(run: &Run) -> Result<(), Problem> {
     if run.status.is_terminal() {
         let detail = format!("the run is over: {}", run.status.word());
-        return Err(Problem::conflict("run-over", detail).with("status", run.status.word()));
+        return Err(Problem::conflict("run-over", detail).with("run_status", run.status.word()));
     }
     Ok(())
 }

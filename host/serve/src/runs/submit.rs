@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::Shared;
 use crate::audit::{Event, kinds};
-use crate::caller::Caller;
+use crate::caller::{Caller, object};
 use crate::events::live::Live;
 use crate::problem::Problem;
 use crate::routes::prompts;
@@ -27,6 +27,7 @@ pub(super) const PROMPT: &str = "prompt";
 pub struct SubmitRun {
     /// The workspace.
     #[serde(alias = "workspace")]
+    #[schemars(example = &"site")]
     pub workspace_slug: String,
     /// A prompt of the workspace: `prompts/….yaml`.
     #[serde(default)]
@@ -38,7 +39,7 @@ pub struct SubmitRun {
     #[serde(default)]
     pub prompt_fingerprint: Option<String>,
     /// What the run does otherwise than the workspace's `ralph.toml` says.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub config: RunConfig,
 }
 

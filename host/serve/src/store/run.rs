@@ -2,7 +2,8 @@
 
 use ralph_engine::fact::EndReason;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Number;
 
 /// Where a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +64,7 @@ pub struct RunConfig {
     /// Iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
+    #[serde(deserialize_with = "whole")]
     pub max_iterations: Option<u32>,
     /// Only this task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,9 +75,29 @@ pub struct RunConfig {
     /// Tasks at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
+    #[serde(deserialize_with = "whole")]
     pub parallel: Option<u32>,
     /// Commit nothing.
     pub no_commit: bool,
+}
+
+/// A whole number, also one that is written like 50.0: for JSON Schema that is one.
+fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    let Some(number) = Option::<Number>::deserialize(from)? else {
+        return Ok(None);
+    };
+    let given = number.as_u64().and_then(|n| u32::try_from(n).ok());
+    let rounded = || {
+        let n = number.as_f64().filter(|n| n.fract() == 0.0)?;
+        (0.0..=f64::from(u32::MAX)).contains(&n).then_some(n as u32)
+    };
+    match given.or_else(rounded) {
+        Some(n) => Ok(Some(n)),
+        None => Err(serde::de::Error::custom(format!(
+            "{number} is no number from 0 to {}",
+            u32::MAX
+        ))),
+    }
 }
 
 /// A run.
