@@ -62,6 +62,7 @@ mod secrets;
 mod serve_access;
 mod serve_audit;
 mod serve_client;
+mod serve_disk;
 mod serve_kill_sweep;
 mod serve_openapi;
 mod serve_prompts;

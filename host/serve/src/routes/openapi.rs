@@ -279,8 +279,11 @@ pub fn document(version: &str) -> Value {
         answer("200", "What there is", JSON, artifacts),
     );
     let range = json!({ "name": "Range", "in": "header", "schema": { "type": "string" } });
-    let mut answers = answer("200", "All of it", "text/plain", text.clone());
-    answers["206"] = answer("206", "A part of it", "text/plain", text)["206"].clone();
+    let mut answers = json!({});
+    for (status, says) in [("200", "All of it"), ("206", "A part of it")] {
+        answers[status] = answer(status, says, "text/plain", text.clone())[status].clone();
+        answers[status]["content"][JSON] = json!({});
+    }
     d.add(
         &op(
             "get",
