@@ -74,6 +74,13 @@ pub fn resident() -> Result<f64, String> {
     field(&status, "VmRSS:").ok_or_else(|| "/proc/self/status has no VmRSS".to_owned())
 }
 
+/// Memory of another process, in bytes.
+pub fn memory_of(pid: u32) -> Result<f64, String> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+    field(&status, "VmRSS:").ok_or_else(|| format!("{path} has no VmRSS"))
+}
+
 fn high_water(status: &str) -> Option<f64> {
     field(status, "VmHWM:")
 }

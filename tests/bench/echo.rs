@@ -1,8 +1,14 @@
-//! What a request is held against: lines that come back as they are, by a bare tokio program, and
-//! JSON-RPC as somebody would write it in Python.
+//! What a request is held against: lines that come back as they are, by a bare tokio program,
+//! JSON-RPC as somebody would write it in Python, and a bare handler of axum's.
 
 use std::process::ExitCode;
 
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use axum::serve::ListenerExt;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, UnixListener};
 
@@ -41,7 +47,7 @@ async def main(how, where):
 asyncio.run(main(sys.argv[1], sys.argv[2]))
 "#;
 
-/// This program as the echo: `bench --echo unix|tcp|stdio PATH`.
+/// This program as the echo: `bench --echo unix|tcp|stdio|axum PATH`; axum answers with what is at PATH.
 pub fn main(how: &str, path: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -72,6 +78,18 @@ async fn serve(how: &str, path: &str) -> std::io::Result<()> {
             stream.set_nodelay(true)?;
             let (read, write) = stream.into_split();
             echo(read, write).await
+        }
+        "axum" => {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+            crate::print(&format!("{}\n", listener.local_addr()?.port()));
+            let body: Bytes = std::fs::read(path)?.into();
+            let one = get(move |Path(_): Path<String>| async move {
+                ([(CONTENT_TYPE, "application/json")], body)
+            });
+            let listener = listener.tap_io(|stream| {
+                let _ = stream.set_nodelay(true);
+            });
+            axum::serve(listener, Router::new().route("/v1/runs/{id}", one)).await
         }
         _ => {
             crate::print("0\n");

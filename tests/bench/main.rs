@@ -4,7 +4,7 @@
 //! - [`stats`], [`table`]: medians, promises, how they are shown
 //! - [`scratch`], [`child`], [`history`]: generated projects, children, a long past
 //! - [`iteration`], [`gate`] with [`bare`], [`languages`], [`plugins`], [`parse`], [`pick`], [`start`],
-//!   [`spawn`], [`memory`], [`pump`], [`rpc`] with [`echo`]: what is measured
+//!   [`spawn`], [`memory`], [`pump`], [`rpc`] with [`echo`], [`serve`] with [`sse`]: what is measured
 
 mod bare;
 mod child;
@@ -20,7 +20,9 @@ mod plugins;
 mod pump;
 mod rpc;
 mod scratch;
+mod serve;
 mod spawn;
+mod sse;
 mod start;
 mod stats;
 mod table;
@@ -37,7 +39,7 @@ const HELP: &str = "\
 cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
   GROUP         only these: iteration, gate, languages, plugins, parse, status, pick, start, spawn,
-                memory, pump, rpc, size
+                memory, pump, rpc, serve, size
   --json        print one JSON object instead of the table
   --strict      exit with 1 if a promise isn't met
   --ralph PATH  measure this binary instead of the one beside this program
@@ -45,7 +47,7 @@ cargo xtask bench [--json] [--strict] [--ralph PATH] [GROUP…]
 
 type Group = fn(&Bench) -> Result<Vec<Row>, String>;
 
-const GROUPS: [(&str, Group); 13] = [
+const GROUPS: [(&str, Group); 14] = [
     ("iteration", iteration::rows),
     ("gate", gate::rows),
     ("languages", languages::rows),
@@ -58,6 +60,7 @@ const GROUPS: [(&str, Group); 13] = [
     ("memory", memory::rows),
     ("pump", pump::rows),
     ("rpc", rpc::rows),
+    ("serve", serve::rows),
     ("size", start::size),
 ];
 
@@ -77,11 +80,11 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).take(3).collect();
-    if let [flag, how, path] = words.as_slice()
-        && flag == "--echo"
-    {
-        return echo::main(how, path);
+    let words: Vec<String> = std::env::args().skip(1).take(4).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--echo", how, path] => return echo::main(how, path),
+        ["--print", lines, rate, length] => return sse::main(lines, rate, length),
+        _ => {}
     }
     match arguments().and_then(|args| run(&args)) {
         Ok(code) => code,

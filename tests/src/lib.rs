@@ -10,6 +10,7 @@
 
 mod binary;
 mod bridge;
+mod door;
 mod mcp;
 pub mod model;
 mod moments;
@@ -29,6 +30,7 @@ pub mod web;
 
 pub use binary::{components, examples, target};
 pub use bridge::{Bridge, Ended};
+pub use door::Door;
 pub use mcp::{MCP_VERSION, Mcp};
 pub use moments::Moments;
 pub use npm::Npm;

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use ralph_tests::{Answer, Event, LIMIT, Live, Moments, Project, Ran, Service};
+use ralph_tests::{Answer, Door, Event, Live, Moments, Project, Ran, Service};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -30,44 +30,6 @@ fn content(prompt: usize, version: u32) -> String {
     format!(
         "id: p{prompt}\ntype: prompt-set\nversion: '1.0'\nprompts:\n  - id: p\n    text: version {version} of it\n"
     )
-}
-
-/// Where the service is, while it is there.
-#[derive(Default)]
-struct Door {
-    open: Mutex<Option<SocketAddr>>,
-    changed: Condvar,
-}
-
-impl Door {
-    fn set(&self, at: Option<SocketAddr>) {
-        *self.open.lock().unwrap() = at;
-        self.changed.notify_all();
-    }
-
-    /// Waits until there is a service.
-    fn wait(&self) -> SocketAddr {
-        let open = self.open.lock().unwrap();
-        let (open, late) = self
-            .changed
-            .wait_timeout_while(open, LIMIT, |open| open.is_none())
-            .unwrap();
-        assert!(!late.timed_out(), "no service comes any more");
-        open.unwrap()
-    }
-
-    /// Asks until somebody answers.
-    fn insist<T>(&self, mut ask: impl FnMut(SocketAddr) -> io::Result<T>) -> T {
-        let until = Instant::now() + 2 * LIMIT;
-        loop {
-            match ask(self.wait()) {
-                Ok(done) => return done,
-                // Dead, and nobody has noticed it yet.
-                Err(e) => assert!(Instant::now() < until, "{e}"),
-            }
-            std::thread::yield_now();
-        }
-    }
 }
 
 /// What clients do and know.

@@ -76,11 +76,19 @@ impl Live {
         self.mark.borrow().last
     }
 
-    /// Those after this one; `None` if they aren't here any more.
-    pub fn after(&self, after: u64, limit: usize) -> Option<Vec<Arc<StoredEvent>>> {
+    /// Those after this one: so many, fewer if they have more than so many bytes; `None` if they
+    /// aren't here any more.
+    pub fn after(&self, after: u64, limit: usize, bytes: usize) -> Option<Vec<Arc<StoredEvent>>> {
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let first = ring.events.front()?.id;
         let skip = usize::try_from((after + 1).checked_sub(first)?).ok()?;
-        Some(ring.events.iter().skip(skip).take(limit).cloned().collect())
+        let mut all = 0;
+        let wanted = ring.events.iter().skip(skip).take(limit);
+        let fitting = wanted.take_while(|event| {
+            let room = all < bytes;
+            all += event.data.len();
+            room
+        });
+        Some(fitting.cloned().collect())
     }
 }

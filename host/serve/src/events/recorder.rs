@@ -59,7 +59,7 @@ pub async fn told(store: &dyn Store, run: &str) -> Result<Told, StoreError> {
     let mut to = last;
     while to >= first {
         let after = to.saturating_sub(PAGE).max(first - 1);
-        let page = store.events(run, after, PAGE as usize).await?;
+        let page = store.events(run, after, PAGE as usize, usize::MAX).await?;
         let seq = |e: &StoredEvent| serde_json::from_str::<Value>(&e.data).ok()?[SEQ].as_u64();
         if let Some(seq) = page.iter().rev().find_map(seq) {
             return Ok(Told::To(seq));
@@ -185,8 +185,8 @@ impl Inner {
             }
             if self.left_out > 0 {
                 let count = std::mem::take(&mut self.left_out);
-                self.waiting
-                    .push_back(json!({ "type": "left_out", "count": count }));
+                let told = json!({ "type": "left_out", "count": count });
+                self.waiting.push_back(self.nodes.finished(told));
             }
             self.waiting.push_back(event);
         }

@@ -1,5 +1,5 @@
 //! Server-sent events. A stream reads what comes next when it has room to send it, so a reader
-//! that doesn't read costs a page of events, and nobody's time.
+//! that doesn't read costs a few pages of events, and nobody's time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,8 +15,9 @@ use super::live::{Live, Mark};
 use crate::app::Shared;
 use crate::store::{StoreError, StoredEvent};
 
-/// Events that are read at a time.
+/// Events that are read at a time; one more than so many bytes is none more.
 const PAGE: usize = 128;
+const PAGE_BYTES: usize = 32 << 10;
 /// Who takes nothing for so long is let go.
 const STALLED: Duration = Duration::from_secs(120);
 
@@ -53,7 +54,7 @@ pub fn respond(
     live: Option<Arc<Live>>,
     time: Option<Duration>,
 ) -> Response {
-    let (to, from) = mpsc::channel(4);
+    let (to, from) = mpsc::channel(1);
     let stream = Stream {
         app,
         run,
@@ -151,11 +152,18 @@ impl Stream {
 
     async fn catch_up(&mut self, last: u64) -> Result<(), Gone> {
         while self.at < last {
-            let ring = self.live.as_ref().and_then(|l| l.after(self.at, PAGE));
+            let ring = self
+                .live
+                .as_ref()
+                .and_then(|l| l.after(self.at, PAGE, PAGE_BYTES));
             let page = match ring {
                 Some(page) if !page.is_empty() => page,
                 _ => {
-                    let page = self.app.store.events(&self.run, self.at, PAGE).await?;
+                    let page = self
+                        .app
+                        .store
+                        .events(&self.run, self.at, PAGE, PAGE_BYTES)
+                        .await?;
                     page.into_iter().map(Arc::new).collect()
                 }
             };
@@ -169,6 +177,7 @@ impl Stream {
             }
             let text: String = page.iter().map(|e| frame(e)).collect();
             self.at = page.last().map_or(self.at, |e| e.id);
+            drop(page);
             self.send(text).await?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What the service must not lose, and the order in which runs are begun. Nothing above these two
 //! traits knows where that is kept.
 
+mod recent;
 pub mod run;
 pub mod sqlite;
 
@@ -83,12 +84,13 @@ pub trait Store: Send + Sync {
     async fn unfinished(&self) -> Result<Vec<Run>, StoreError>;
     /// Keeps events, of which the newest `kept` stay.
     async fn append(&self, run: &str, events: &[StoredEvent], kept: u64) -> Result<(), StoreError>;
-    /// Events after this one, oldest first.
+    /// Events after this one, oldest first: so many, fewer if they have more than so many bytes.
     async fn events(
         &self,
         run: &str,
         after: u64,
         limit: usize,
+        bytes: usize,
     ) -> Result<Vec<StoredEvent>, StoreError>;
     /// Ids of the first and the last event that are kept; zeros if there are none.
     async fn bounds(&self, run: &str) -> Result<(u64, u64), StoreError>;

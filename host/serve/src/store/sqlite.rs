@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::recent::Recent;
 use super::{Idempotency, Queue, Run, Status, Store, StoreError, StoredEvent, Submitted, Wanted};
 use crate::auth::Scope;
 
@@ -35,6 +36,7 @@ const INSERT: &str = "INSERT INTO events (run, id, kind, data) VALUES (?1, ?2, ?
 pub struct Sqlite {
     writer: Arc<Mutex<Connection>>,
     reader: Arc<Mutex<Connection>>,
+    recent: Arc<Recent>,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -85,6 +87,7 @@ impl Sqlite {
         Ok(Sqlite {
             writer: Arc::new(Mutex::new(writer)),
             reader: Arc::new(Mutex::new(reader)),
+            recent: Arc::default(),
         })
     }
 
@@ -109,6 +112,30 @@ impl Sqlite {
             let done = work(&t)?;
             t.commit()?;
             Ok(done)
+        })
+        .await
+    }
+
+    /// Writes a run, and what belongs to it.
+    async fn write_run(
+        &self,
+        run: &Run,
+        more: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (run, recent) = (run.clone(), self.recent.clone());
+        Sqlite::on(&self.writer, move |c| {
+            let write = || {
+                let t = c.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                update(&t, &run)?;
+                more(&t)?;
+                Ok(t.commit()?)
+            };
+            let written = write();
+            match written {
+                Ok(()) => recent.written(&run),
+                Err(_) => recent.forget(&run.run_id),
+            }
+            written
         })
         .await
     }
@@ -190,23 +217,26 @@ impl Store for Sqlite {
     }
 
     async fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
+        let writes = match self.recent.get(id) {
+            Ok(run) => return Ok(Some(run)),
+            Err(writes) => writes,
+        };
         let id = id.to_owned();
-        Sqlite::on(&self.reader, move |c| find(c, &id)).await
+        let found = Sqlite::on(&self.reader, move |c| find(c, &id)).await?;
+        if let Some(run) = &found {
+            self.recent.read(run, writes);
+        }
+        Ok(found)
     }
 
     async fn update(&self, run: &Run) -> Result<(), StoreError> {
-        let run = run.clone();
-        self.write(move |t| update(t, &run)).await
+        self.write_run(run, |_| Ok(())).await
     }
 
     async fn finish(&self, run: &Run, event: &StoredEvent) -> Result<(), StoreError> {
-        let (run, event) = (run.clone(), event.clone());
-        self.write(move |t| {
-            update(t, &run)?;
-            t.execute(
-                INSERT,
-                params![run.run_id, event.id, event.kind, event.data],
-            )?;
+        let (id, event) = (run.run_id.clone(), event.clone());
+        self.write_run(run, move |t| {
+            t.execute(INSERT, params![id, event.id, event.kind, event.data])?;
             Ok(())
         })
         .await
@@ -282,6 +312,7 @@ impl Store for Sqlite {
         run: &str,
         after: u64,
         limit: usize,
+        bytes: usize,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let (run, after) = (run.to_owned(), i64::try_from(after).unwrap_or(i64::MAX));
         Sqlite::on(&self.reader, move |c| {
@@ -296,7 +327,16 @@ impl Store for Sqlite {
                     data: r.get(2)?,
                 })
             })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let (mut events, mut all) = (Vec::new(), 0);
+            for event in rows {
+                let event: StoredEvent = event?;
+                all += event.data.len();
+                events.push(event);
+                if all >= bytes {
+                    break;
+                }
+            }
+            Ok(events)
         })
         .await
     }
