@@ -232,7 +232,9 @@ fn runs(p: &Project, clients: &Clients, addr: SocketAddr) {
         let id = run["run_id"].as_str().unwrap();
         assert_eq!(run["status"], "completed", "{run}");
         let events = &followed[id];
-        let kept: Vec<Event> = Service::follow(addr, "observer", id, None).unwrap().collect();
+        let kept: Vec<Event> = Service::follow(addr, "observer", id, None)
+            .unwrap()
+            .collect();
         assert_eq!(
             *events, kept,
             "what was followed over the deaths is what is kept"
