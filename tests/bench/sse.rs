@@ -141,10 +141,9 @@ async fn follow(
                 let text = String::from_utf8_lossy(text);
                 let count = text.split(|c: char| !c.is_ascii_digit()).next();
                 heard.left_out += count.and_then(|c| c.parse().ok()).unwrap_or(0);
-            } else if line.starts_with(b"data: ")
-                && let Some(printed) = printed(line)
-            {
-                heard.delays.push(now.saturating_sub(printed) as f64 / 1e9);
+            } else if line.starts_with(b"data: ") {
+                let delay = |printed: u64| now.saturating_sub(printed) as f64 / 1e9;
+                heard.delays.extend(printed(line).map(delay));
             }
         }
         buffer.drain(..=end);
@@ -154,10 +153,11 @@ async fn follow(
     }
 }
 
-fn printed(line: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(line).ok()?;
-    let (_, rest) = text.split_once(MARK)?;
-    rest.split(' ').next()?.parse().ok()
+/// What was printed at once may be one event.
+fn printed(line: &[u8]) -> impl Iterator<Item = u64> {
+    let text = std::str::from_utf8(line).unwrap_or_default();
+    let times = text.split(MARK).skip(1);
+    times.filter_map(|rest| rest.split(' ').next()?.parse().ok())
 }
 
 /// Readers at work.

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ralph_runner::Error;
 use rustix::fs::{FlockOperation, flock};
@@ -23,6 +24,9 @@ use crate::runs::{self, Runs};
 use crate::server;
 use crate::settings::Settings;
 use crate::store::sqlite::Sqlite;
+
+/// A directory is waited for so long.
+const LOCK_TIME: Duration = Duration::from_secs(3);
 
 /// A service that listens.
 pub struct Service {
@@ -53,7 +57,7 @@ impl Service {
             .create(&data)
             .map_err(io)?;
         let data = data.canonicalize().map_err(io)?;
-        let lock = lock(&data)?;
+        let lock = lock(&data).await?;
         let audit = Audit::open(&data).map_err(Error::Usage)?;
         let store = Arc::new(Sqlite::open(&data).map_err(|e| Error::Usage(e.to_string()))?);
         let relay = settings.relay.as_ref();
@@ -127,7 +131,7 @@ impl Service {
 }
 
 /// One service per directory.
-fn lock(data: &Path) -> Result<File, Error> {
+async fn lock(data: &Path) -> Result<File, Error> {
     let path = data.join("lock");
     let io = |source| Error::Io {
         path: path.display().to_string(),
@@ -141,7 +145,15 @@ fn lock(data: &Path) -> Result<File, Error> {
         .mode(0o600)
         .open(&path)
         .map_err(io)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    let taken = || flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    // What a service that was killed had just begun to start holds it a moment longer.
+    let until = Instant::now() + LOCK_TIME;
+    let mut mine = taken();
+    while !mine && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        mine = taken();
+    }
+    if !mine {
         let mut pid = String::new();
         let _ = file.read_to_string(&mut pid);
         return Err(Error::Usage(format!(
