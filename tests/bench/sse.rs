@@ -95,15 +95,6 @@ impl Plan {
     }
 }
 
-/// What a reader heard of the lines that were printed meanwhile.
-#[derive(Default)]
-pub struct Heard {
-    /// How long each was on its way, in seconds.
-    pub delays: Vec<f64>,
-    /// How many the service says it has left out, of all readers alike.
-    pub left_out: u64,
-}
-
 /// Follows to the run's end; an error if an event is missing. Looks at what it says only if it is timed:
 /// the readers have to be faster than what they measure.
 async fn follow(
@@ -111,9 +102,9 @@ async fn follow(
     after: u64,
     timed: bool,
     ready: oneshot::Sender<()>,
-) -> Result<Option<Heard>, String> {
+) -> Result<Option<Vec<f64>>, String> {
     let mut ready = Some(ready);
-    let (mut buffer, mut heard) = (Vec::with_capacity(1 << 16), Heard::default());
+    let (mut buffer, mut delays) = (Vec::with_capacity(1 << 16), Vec::new());
     let mut at = after;
     loop {
         let read = stream
@@ -142,15 +133,10 @@ async fn follow(
             } else if line.starts_with(b"event: resync") {
                 return Err("a reader has missed events".to_owned());
             } else if line.starts_with(b"event: terminal") {
-                return Ok(timed.then_some(heard));
-            } else if let Some(text) = line.strip_prefix(b"data: {\"type\":\"left_out\",\"count\":")
-            {
-                let text = String::from_utf8_lossy(text);
-                let count = text.split(|c: char| !c.is_ascii_digit()).next();
-                heard.left_out += count.and_then(|c| c.parse().ok()).unwrap_or(0);
+                return Ok(timed.then_some(delays));
             } else if line.starts_with(b"data: ") {
                 let delay = |printed: u64| now.saturating_sub(printed) as f64 / 1e9;
-                heard.delays.extend(printed(line).map(delay));
+                delays.extend(printed(line).map(delay));
             }
         }
         buffer.drain(..=end);
@@ -169,7 +155,7 @@ fn printed(line: &[u8]) -> impl Iterator<Item = u64> {
 
 /// Readers at work.
 pub struct Readers {
-    following: Vec<JoinHandle<Result<Option<Heard>, String>>>,
+    following: Vec<JoinHandle<Result<Option<Vec<f64>>, String>>>,
     _stalled: Vec<TcpStream>,
 }
 
@@ -205,8 +191,8 @@ impl Readers {
         })
     }
 
-    /// Waits for the run's end; what those that are timed heard.
-    pub async fn end(self) -> Result<Vec<Heard>, String> {
+    /// Waits for the run's end; how long each line was on its way to each reader that is timed, in seconds.
+    pub async fn end(self) -> Result<Vec<Vec<f64>>, String> {
         let mut all = Vec::new();
         for reader in self.following {
             let joined = tokio::time::timeout(LIMIT, reader).await;
