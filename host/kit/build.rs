@@ -8,13 +8,14 @@ use std::{env, fs, io};
 /// Where the newest released contract is.
 const CONTRACT: &str = "0.2.1";
 
-/// In a built crate these are no sources, and the service's client is no plugin's.
-const LEFT_OUT: [&str; 5] = [
+/// In a built crate these are no sources, and the service's clients are no plugin's.
+const LEFT_OUT: [&str; 6] = [
     "target",
     "Cargo.lock",
     "README.md",
     "__pycache__",
     "service",
+    "client",
 ];
 
 fn main() {

@@ -178,8 +178,10 @@ fn add(path: &Path, hash: &mut DefaultHasher) -> Result<(), String> {
     if path.is_dir() {
         for child in children(path)? {
             let name = child.file_name();
-            // What dependencies were taken is told by `whole`: a build may write it.
-            if name.is_some_and(|name| name != "target" && name != "Cargo.lock") {
+            // What dependencies were taken is told by `whole`: a build may write it. The service's
+            // client beside the crate for plugins is none of theirs.
+            let left_out = ["target", "Cargo.lock", "client"];
+            if name.is_some_and(|name| left_out.iter().all(|out| name != *out)) {
                 add(&child, hash)?;
             }
         }

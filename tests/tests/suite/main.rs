@@ -62,6 +62,7 @@ mod secrets;
 mod serve_access;
 mod serve_audit;
 mod serve_client;
+mod serve_client_rust;
 mod serve_disk;
 mod serve_kill_sweep;
 mod serve_openapi;

@@ -205,6 +205,13 @@ pub fn document(version: &str) -> Value {
         "name": "Last-Event-ID", "in": "header", "schema": { "type": "string" },
         "description": "Events after this one; `resync` comes first if they aren't kept any more",
     });
+    let mut events = answer(
+        "200",
+        "Server-sent events",
+        "text/event-stream",
+        json!({ "description": "Events with `id`, `event` and JSON as `data`" }),
+    );
+    events["204"] = json!({ "description": "The run is over, and that was its last event" });
     d.add(
         &op(
             "get",
@@ -215,12 +222,7 @@ pub fn document(version: &str) -> Value {
         ),
         vec![last],
         None,
-        answer(
-            "200",
-            "Server-sent events",
-            "text/event-stream",
-            json!({ "description": "Events with `id`, `event` and JSON as `data`" }),
-        ),
+        events,
     );
     let steer: &[u16] = &[400, 404, 408, 409, 413, 415, 422, 507];
     let bodies = [

@@ -161,7 +161,7 @@ pub async fn events(
 ) -> Result<Response, Problem> {
     // Before the run: should it end in between, all is in the store.
     let live = app.runs.live(&id);
-    readable(&app, &caller, &id).await?;
+    let run = readable(&app, &caller, &id).await?;
     let after = match headers.get("last-event-id") {
         None => After::Event(0),
         Some(id) => match id.to_str().ok().and_then(|id| id.trim().parse().ok()) {
@@ -169,6 +169,14 @@ pub async fn events(
             None => After::Garbage,
         },
     };
+    // Nothing comes any more. An empty stream would be asked for again and again; this is how a
+    // browser's `EventSource` is told that it has all.
+    if let After::Event(had) = after
+        && run.status.is_terminal()
+        && app.store.bounds(&id).await?.1 == had
+    {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     Ok(stream::respond(app, id, after, live, caller.time_left()))
 }
 
