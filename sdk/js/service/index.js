@@ -1,39 +1,50 @@
 // A client of `ralph serve`.
 
-import { setTimeout as pause } from "node:timers/promises";
+import { refused } from "./error.js";
+import { within } from "./limit.js";
+import { Sidecar } from "./sidecar.js";
+import { follow } from "./stream.js";
 
-import { Sidecar, backoff } from "./sidecar.js";
-import { events } from "./sse.js";
+export { BACKOFF_MAX, backoff } from "./backoff.js";
+export { RalphError } from "./error.js";
+export { Sidecar } from "./sidecar.js";
+export { EVENT_MAX, Events } from "./sse.js";
 
-export { BACKOFF_MAX, Sidecar, backoff } from "./sidecar.js";
-export { Events } from "./sse.js";
-
-/** A request that the service refused. */
-export class RalphError extends Error {
-  constructor(status, problem) {
-    super(problem?.detail ?? `the service answers ${status}`);
-    this.name = "RalphError";
-    this.status = status;
-    /** RFC 9457, if the service sent one. */
-    this.problem = problem;
-  }
-
-  /** Might it go well later? */
-  get retryable() {
-    return this.status === 408 || this.status === 429 || this.status >= 500;
-  }
-}
+/** What the service lists in one page at most. */
+const PAGE_MAX = 500;
 
 const segment = encodeURIComponent;
 
 class Client {
   #token;
   #ready;
+  #fetch;
+  #timeout;
+  #idle;
+  #patience;
+  #actor;
 
-  constructor({ url, token, ready }) {
-    this.url = url.replace(/\/+$/, "");
-    this.#token = token;
-    this.#ready = ready ?? (async () => {});
+  constructor(url, options = {}) {
+    this.url = address(url);
+    this.#token = options.token;
+    this.#ready = options.ready ?? (async () => {});
+    this.#fetch = options.fetch ?? ((...args) => fetch(...args));
+    this.#timeout = options.timeout ?? 75_000;
+    this.#idle = options.idleTimeout ?? 60_000;
+    this.#patience = options.patience ?? 300_000;
+    this.#actor = options.actor;
+  }
+
+  actingFor(actor) {
+    return new ActingClient(this, {
+      token: this.#token,
+      ready: this.#ready,
+      fetch: this.#fetch,
+      timeout: this.#timeout,
+      idleTimeout: this.#idle,
+      patience: this.#patience,
+      actor,
+    });
   }
 
   async submitRun(opts, { idempotencyKey, signal } = {}) {
@@ -42,55 +53,62 @@ class Client {
   }
 
   async getRun(id, { signal } = {}) {
-    return this.#json("GET", `/v1/runs/${segment(id)}`, { signal });
+    return this.#json("GET", run(id), { signal });
   }
 
   async cancelRun(id, { reason, signal } = {}) {
-    await this.#json("POST", `/v1/runs/${segment(id)}/cancel`, { body: reason ? { reason } : {}, signal });
+    await this.#json("POST", run(id, "/cancel"), { body: reason ? { reason } : {}, signal });
   }
 
-  async listRuns(workspace, { status, since, limit, signal } = {}) {
+  async pauseRun(id, { signal } = {}) {
+    return this.#json("POST", run(id, "/pause"), { body: {}, signal });
+  }
+
+  async resumeRun(id, { signal } = {}) {
+    return this.#json("POST", run(id, "/resume"), { body: {}, signal });
+  }
+
+  async injectRun(id, text, { signal } = {}) {
+    return this.#json("POST", run(id, "/inject"), { body: { text }, signal });
+  }
+
+  async listRuns(workspace, { status, since, limit = Infinity, signal } = {}) {
     const runs = [];
     let cursor;
-    do {
+    while (runs.length < limit) {
       const query = new URLSearchParams({ workspace });
-      for (const [name, value] of Object.entries({ status, since, limit, cursor })) {
+      const page = Math.min(limit - runs.length, PAGE_MAX);
+      const asked = { status, since, limit: limit === Infinity ? undefined : page, cursor };
+      for (const [name, value] of Object.entries(asked)) {
         if (value !== undefined && value !== null) query.set(name, String(value));
       }
-      const page = await this.#json("GET", `/v1/runs?${query}`, { signal });
-      runs.push(...page.runs);
-      cursor = page.next_cursor;
-    } while (cursor && (limit === undefined || runs.length < limit));
-    return limit === undefined ? runs : runs.slice(0, limit);
+      const answer = await this.#json("GET", `/v1/runs?${query}`, { signal });
+      runs.push(...answer.runs);
+      if (!answer.next_cursor || answer.next_cursor === cursor) break;
+      cursor = answer.next_cursor;
+    }
+    return runs;
   }
 
-  async *streamEvents(id, signal, { lastEventId } = {}) {
-    let last = lastEventId;
-    let failures = 0;
-    for (;;) {
-      signal?.throwIfAborted();
+  streamEvents(id, signal, { lastEventId } = {}) {
+    const ask = async (last, attempt) => {
+      const request = await this.#request("GET", run(id, "/events"), { headers: stream(last), signal: attempt.signal });
+      const late = () => attempt.abort(new DOMException(`no answer in ${this.#timeout / 1000} s`, "TimeoutError"));
+      const timer = setTimeout(late, this.#timeout);
       try {
-        const answer = await this.proxyEvents(id, { lastEventId: last, signal });
-        if (!answer.ok) throw await refused(answer);
-        for await (const event of events(answer.body)) {
-          failures = 0;
-          if (event.id) last = event.id;
-          yield { ...JSON.parse(event.data), event_id: event.id, type: event.event };
-          if (event.event === "terminal") return;
-        }
-      } catch (e) {
-        signal?.throwIfAborted();
-        if (e instanceof SyntaxError || (e instanceof RalphError && !e.retryable)) throw e;
+        return { answer: await this.#fetch(...request) };
+      } catch (error) {
+        return { error };
+      } finally {
+        clearTimeout(timer);
       }
-      await pause(backoff(failures), undefined, { signal });
-      failures += 1;
-    }
+    };
+    return follow(ask, { last: lastEventId, signal, idle: this.#idle, patience: this.#patience });
   }
 
   async proxyEvents(id, { lastEventId, signal } = {}) {
-    const headers = { accept: "text/event-stream" };
-    if (lastEventId !== undefined && lastEventId !== null) headers["last-event-id"] = String(lastEventId);
-    const answer = await this.#ask("GET", `/v1/runs/${segment(id)}/events`, { headers, signal });
+    const request = await this.#request("GET", run(id, "/events"), { headers: stream(lastEventId), signal });
+    const answer = await this.#fetch(...request);
     const kept = new Headers();
     for (const name of ["content-type", "cache-control", "retry-after"]) {
       const value = answer.headers.get(name);
@@ -105,8 +123,9 @@ class Client {
     return this.#json("GET", prompt(workspace, path), { signal });
   }
 
-  async savePrompt(workspace, path, { content, expected_prior_fingerprint = null, signal }) {
-    return this.#json("PUT", prompt(workspace, path), { body: { content, expected_prior_fingerprint }, signal });
+  async savePrompt(workspace, path, { content, expected_prior_fingerprint = null, algorithm, signal }) {
+    const body = { content, expected_prior_fingerprint, algorithm };
+    return this.#json("PUT", prompt(workspace, path), { body, signal });
   }
 
   async deletePrompt(workspace, path, { expected_prior_fingerprint, signal } = {}) {
@@ -115,26 +134,50 @@ class Client {
     return this.#json("DELETE", prompt(workspace, path) + query, { signal });
   }
 
-  async #json(method, path, options) {
-    const answer = await this.#ask(method, path, options);
-    if (!answer.ok) throw await refused(answer);
-    return answer.json();
-  }
-
-  async #ask(method, path, { body, headers = {}, signal } = {}) {
-    await this.#ready(signal);
-    const token = typeof this.#token === "function" ? await this.#token() : this.#token;
-    const sent = { ...headers };
-    if (token) sent.authorization = `Bearer ${token}`;
-    if (body !== undefined) sent["content-type"] = "application/json";
-    return fetch(this.url + path, {
-      method,
-      headers: sent,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      redirect: "error",
-      signal,
+  async #json(method, path, { signal, ...options }) {
+    return within(this.#timeout, signal, async (limit) => {
+      const request = await this.#request(method, path, { ...options, signal: limit });
+      const answer = await this.#fetch(...request);
+      if (!answer.ok) throw await refused(answer);
+      return answer.json();
     });
   }
+
+  /** What `fetch` is asked with, once the service is there. Throws what no other attempt mends. */
+  async #request(method, path, { body, headers = {}, signal }) {
+    await this.#ready(signal);
+    const token = typeof this.#token === "function" ? await this.#token() : this.#token;
+    const sent = new Headers(headers);
+    if (token) sent.set("authorization", bearer(token));
+    if (this.#actor) sent.set("ralph-actor", this.#actor);
+    if (body !== undefined) sent.set("content-type", "application/json");
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    // The token goes to nobody else: a redirect is an answer like another.
+    return [this.url + path, { method, headers: sent, body: text, redirect: "manual", signal }];
+  }
+}
+
+/** Not what is wrong with it: that would show it. */
+function bearer(token) {
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token.trim())) throw new Error("the token is none");
+  return `Bearer ${token.trim()}`;
+}
+
+function address(url) {
+  let parsed;
+  try {
+    parsed = new URL(url);
+  } catch {
+    throw new Error(`RALPH_URL isn't an address: ${url}`);
+  }
+  if (!/^https?:$/.test(parsed.protocol)) throw new Error(`RALPH_URL begins with http:// or https://: ${url}`);
+  // fetch would refuse each request, and say it.
+  if (parsed.username || parsed.password) throw new Error("RALPH_URL has a password in it; a token goes into RALPH_SERVE_TOKEN");
+  return url.replace(/\/+$/, "");
+}
+
+function run(id, what = "") {
+  return `/v1/runs/${segment(id)}${what}`;
 }
 
 function prompt(workspace, path) {
@@ -142,41 +185,51 @@ function prompt(workspace, path) {
   return `/v1/workspaces/${segment(workspace)}/prompts/${parts}`;
 }
 
-async function refused(answer) {
-  const text = await answer.text();
-  try {
-    return new RalphError(answer.status, JSON.parse(text));
-  } catch {
-    return new RalphError(answer.status, undefined);
-  }
+/** What a stream is asked for with. */
+function stream(last) {
+  // Nothing in between may compress: it would gather events.
+  const headers = { accept: "text/event-stream", "accept-encoding": "identity" };
+  if (last !== undefined && last !== null) headers["last-event-id"] = String(last);
+  return headers;
 }
 
 /** The service at an address. */
-export class RemoteClient extends Client {
-  constructor(url, { token } = {}) {
+class RemoteClient extends Client {
+  #fetch;
+
+  constructor(url, options = {}) {
     if (!url) throw new Error("RALPH_TRANSPORT=remote needs RALPH_URL");
-    super({ url, token });
+    super(url, options);
+    this.#fetch = options.fetch ?? ((...args) => fetch(...args));
   }
 
   /** Is it there? One question, no supervision. */
-  async ping(signal = AbortSignal.timeout(5_000)) {
-    const answer = await fetch(`${this.url}/healthz`, { signal });
-    await answer.arrayBuffer();
-    return answer.ok;
+  async ping(signal) {
+    try {
+      return await within(5_000, signal, async (limit) => {
+        const answer = await this.#fetch(`${this.url}/healthz`, { redirect: "manual", signal: limit });
+        await answer.arrayBuffer();
+        return answer.ok;
+      });
+    } catch {
+      signal?.throwIfAborted();
+      return false;
+    }
   }
 
   async close() {}
 }
 
 /** A service of one's own. */
-export class SidecarClient extends Client {
-  constructor({ token, ...options }) {
+class SidecarClient extends Client {
+  constructor({ token, timeout, idleTimeout, patience, fetch, actor, ...options }) {
     const sidecar = new Sidecar(options);
-    super({ url: sidecar.url, token, ready: (signal) => sidecar.ready(signal) });
+    const ready = (signal) => sidecar.ready(signal);
+    super(sidecar.url, { token, timeout, idleTimeout, patience, fetch, actor, ready });
     this.sidecar = sidecar;
   }
 
-  /** Is it there? Starts it if need be. */
+  /** Is it there? Starts it if need be; throws why it isn't. */
   async ping(signal) {
     await this.sidecar.ready(signal);
     return true;
@@ -187,12 +240,39 @@ export class SidecarClient extends Client {
   }
 }
 
+/** Another client's requests, on somebody's behalf. */
+class ActingClient extends Client {
+  #of;
+
+  constructor(of, options) {
+    super(of.url, options);
+    this.#of = of;
+  }
+
+  get sidecar() {
+    return this.#of.sidecar;
+  }
+
+  ping(signal) {
+    return this.#of.ping(signal);
+  }
+
+  close() {
+    return this.#of.close();
+  }
+}
+
 /** The client that the environment asks for. */
 export function getRalphClient(options = {}) {
   const { env = process.env, command = "ralph", args, cwd, ...rest } = options;
   const token = options.token ?? env.RALPH_SERVE_TOKEN;
   const transport = env.RALPH_TRANSPORT || "sidecar";
-  if (transport === "remote") return new RemoteClient(env.RALPH_URL, { token });
+  if (transport === "remote") {
+    if (env.RALPH_MTLS === "1" && !options.fetch) {
+      throw new Error("RALPH_MTLS=1 needs a fetch that shows the certificate: getRalphClient({ fetch })");
+    }
+    return new RemoteClient(env.RALPH_URL, { ...rest, token });
+  }
   if (transport !== "sidecar") throw new Error(`unknown RALPH_TRANSPORT: ${transport}`);
   const port = Number(env.RALPH_SIDECAR_PORT || 8765);
   if (!Number.isInteger(port) || port < 1 || port > 65535) {

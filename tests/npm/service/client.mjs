@@ -24,6 +24,9 @@ const rest = [];
 const lastEventId = seen[1].event_id;
 for await (const event of ralph.streamEvents(run.run_id, undefined, { lastEventId })) rest.push(event);
 const proxied = await (await ralph.proxyEvents(run.run_id, { lastEventId })).text();
+let none = 0;
+for await (const _ of ralph.streamEvents(run.run_id, undefined, { lastEventId: seen.at(-1).event_id })) none += 1;
+const paused = await ralph.actingFor("tess").pauseRun(run.run_id).catch((e) => e.status);
 const cancelled = await ralph.cancelRun(run.run_id).then(() => 202, (e) => e.status);
 const listed = await ralph.listRuns("site");
 const got = await ralph.getRun(run.run_id);
@@ -52,6 +55,8 @@ console.log(
     last: seen.at(-1),
     same: JSON.stringify(rest) === JSON.stringify(seen.slice(2)),
     proxied: proxied.split("\n").filter((l) => l.startsWith("id: ")).length === rest.length,
+    none,
+    paused,
     cancelled,
     listed: listed.map((r) => r.run_id),
     run: got,

@@ -45,7 +45,10 @@ fn node(p: &Project) -> Option<Command> {
 fn its_own_tests_pass() {
     let p = Project::bare();
     let Some(mut node) = node(&p) else { return };
-    node.arg("--test").arg(client().join("test/client.test.js"));
+    node.arg("--test");
+    for file in ["client", "events", "sidecar"] {
+        node.arg(client().join(format!("test/{file}.test.js")));
+    }
     p.start_command(node).wait().expect(0);
 }
 
@@ -70,6 +73,7 @@ fn whole(said: &Value) {
         (&json!(true), &json!(true)),
         "{said}"
     );
+    assert_eq!((&said["none"], &said["paused"]), (&json!(0), &json!(409)));
     assert_eq!(said["cancelled"], 409, "it is over");
     assert_eq!(said["listed"], json!([said["run"]["run_id"]]));
     assert_eq!(&said["run"]["prompt_fingerprint"], saved);

@@ -1,36 +1,10 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { after, test } from "node:test";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
 
-import { BACKOFF_MAX, Events, RalphError, backoff, getRalphClient } from "../index.js";
-
-/** A service that `handle` answers for. */
-async function service(handle) {
-  const asked = [];
-  const server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (chunk) => (body += chunk));
-    request.on("end", () => {
-      asked.push({ method: request.method, url: request.url, headers: request.headers, body });
-      handle(request, response, asked.length);
-    });
-  });
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${server.address().port}`;
-  return { asked, url, client: getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: url }, token: "t0k" }) };
-}
-
-const json = (response, status, value) => {
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(JSON.stringify(value));
-};
+import * as all from "../index.js";
+import { BACKOFF_MAX, RalphError, backoff, getRalphClient } from "../index.js";
+import { json, port, service } from "./service.js";
 
 test("the verbs ask what the service answers", async () => {
   const { client, asked } = await service((request, response) => {
@@ -69,71 +43,6 @@ test("a refusal is an error with the service's problem", async () => {
   });
 });
 
-test("events go on after a broken connection, none twice, none lost, and end with terminal", async () => {
-  const { client, asked } = await service((request, response, n) => {
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    if (n === 1) {
-      response.write('id: 1\nevent: start\ndata: {"a":1}\n\n: beat\n\nid: 2\nevent: node\ndata: {"half":');
-      setImmediate(() => response.destroy());
-    } else if (n === 2) {
-      response.write('id: 2\nevent: node\ndata: {"half":2,"extra":{"x":[1]}}\n\n');
-      response.end();
-    } else response.end('id: 3\nevent: terminal\ndata: {"status":"done","early_stop_reason":"flat"}\n\n');
-  });
-  const got = [];
-  for await (const event of client.streamEvents("r")) got.push(event);
-  assert.deepEqual(got, [
-    { a: 1, event_id: "1", type: "start" },
-    { half: 2, extra: { x: [1] }, event_id: "2", type: "node" },
-    { status: "done", early_stop_reason: "flat", event_id: "3", type: "terminal" },
-  ]);
-  assert.deepEqual(asked.map((a) => a.headers["last-event-id"]), [undefined, "1", "2"]);
-});
-
-test("a stream of a run that isn't there is refused, and an abort ends one", async () => {
-  const { client } = await service((request, response) => {
-    if (request.url.includes("nobody")) json(response, 404, { detail: "no such run" });
-    else {
-      response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write("id: 1\nevent: start\ndata: {}\n\n");
-    }
-  });
-  await assert.rejects(client.streamEvents("nobody").next(), { status: 404 });
-  const stop = new AbortController();
-  await assert.rejects(
-    async () => {
-      for await (const _ of client.streamEvents("r", stop.signal)) stop.abort();
-    },
-    { name: "AbortError" },
-  );
-});
-
-test("the proxy passes the stream on byte for byte", async () => {
-  const bytes = Buffer.from('\ufeffid: 1\r\nevent: x\r\ndata: {"é":"\u2028"}\r\n\r\n: c\n\ndata: \ud83d\ude00\n\n');
-  const { client, asked } = await service((_, response) => {
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-    for (const byte of bytes) response.write(Buffer.from([byte]));
-    response.end();
-  });
-  const answer = await client.proxyEvents("r", { lastEventId: "41" });
-  assert.deepEqual(Buffer.from(await answer.arrayBuffer()), bytes);
-  assert.equal(answer.headers.get("content-type"), "text/event-stream");
-  assert.equal(asked[0].headers["last-event-id"], "41");
-});
-
-test("events are read the same however they are cut", () => {
-  const text = "\ufeff: c\nid: 1\nevent: a\ndata: x\ndata:  y\n\rdata: z\r\n\r\nid\ndata\n\nevent: dropped\n\n";
-  const want = [
-    { id: "1", event: "a", data: "x\n y" },
-    { id: "1", event: "message", data: "z" },
-    { id: "", event: "message", data: "" },
-  ];
-  for (let cut = 0; cut <= text.length; cut += 1) {
-    const parser = new Events();
-    assert.deepEqual([...parser.push(text.slice(0, cut)), ...parser.push(text.slice(cut))], want, String(cut));
-  }
-});
-
 test("the environment says which transport it is", () => {
   const made = (env) => getRalphClient({ env });
   assert.equal(made({}).url, "http://127.0.0.1:8765");
@@ -142,6 +51,11 @@ test("the environment says which transport it is", () => {
   assert.throws(() => made({ RALPH_TRANSPORT: "pigeon" }), /unknown RALPH_TRANSPORT: pigeon/);
   assert.throws(() => made({ RALPH_TRANSPORT: "remote" }), /RALPH_URL/);
   assert.throws(() => made({ RALPH_SIDECAR_PORT: "x" }), /isn't a port/);
+  for (const url of ["nonsense", "x.example:80", "ftp://x"]) {
+    assert.throws(() => made({ RALPH_TRANSPORT: "remote", RALPH_URL: url }), /RALPH_URL/);
+  }
+  const password = { RALPH_TRANSPORT: "remote", RALPH_URL: "http://me:s3cret@x" };
+  assert.throws(() => made(password), (e) => /RALPH_URL has a password/.test(e.message) && !e.message.includes("s3c"));
 });
 
 test("waits between attempts grow and are capped", () => {
@@ -150,59 +64,92 @@ test("waits between attempts grow and are capped", () => {
   for (const n of [7, 20, 1e9]) assert.equal(backoff(n), 30_000);
 });
 
-/** A port that was free a moment ago. */
-async function port() {
-  const server = createServer();
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address();
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-test("a sidecar is started, waited for, started again when it dies, and ended", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "sidecar-"));
-  const script = join(dir, "serve.mjs");
-  writeFileSync(
-    script,
-    `import { createServer } from "node:http";
-     console.log("began");
-     const server = createServer((request, response) => {
-       if (request.url === "/v1/runs/die") process.exit(7);
-       response.setHeader("content-type", "application/json");
-       response.end(JSON.stringify({ pid: process.pid }));
-     });
-     server.listen(Number(process.argv[2]), "127.0.0.1");
-     process.on("SIGTERM", () => { console.log("ended"); process.exit(0); });`,
+test("a run is steered, on somebody's behalf", async () => {
+  const { client, asked } = await service((_, response) => json(response, 200, { run_id: "r" }));
+  const tess = client.actingFor("tess");
+  assert.equal((await tess.pauseRun("r")).run_id, "r");
+  await tess.resumeRun("r");
+  await tess.injectRun("r", 'use "it"');
+  await client.getRun("r");
+  assert.deepEqual(
+    asked.map((a) => `${a.method} ${a.url} ${a.body} ${a.headers["ralph-actor"]}`),
+    [
+      "POST /v1/runs/r/pause {} tess",
+      "POST /v1/runs/r/resume {} tess",
+      'POST /v1/runs/r/inject {"text":"use \\"it\\""} tess',
+      "GET /v1/runs/r  undefined",
+    ],
   );
-  const log = join(dir, "logs", "sidecar.log");
-  const at = String(await port());
-  const restarts = [];
-  const client = getRalphClient({
-    env: { ...process.env, RALPH_TRANSPORT: "", RALPH_SIDECAR_PORT: at, RALPH_SIDECAR_LOG_PATH: log },
-    command: process.execPath,
-    args: [script, at],
-    onRestart: (what) => restarts.push(what),
-  });
-  const first = await client.getRun("a");
-  assert.equal((await client.getRun("b")).pid, first.pid);
-  await assert.rejects(client.getRun("die"));
-  const second = await client.getRun("c");
-  assert.notEqual(second.pid, first.pid);
-  assert.equal(restarts.length, 1);
-  assert.match(restarts[0].why, /code 7/);
-  await client.close();
-  assert.throws(() => process.kill(second.pid, 0), { code: "ESRCH" });
-  assert.equal(readFileSync(log, "utf8"), "began\nbegan\nended\n");
-  await assert.rejects(client.getRun("d"), /stopped/);
 });
 
-test("a sidecar that doesn't come up is an error that says why", async () => {
-  const dir = mkdtempSync(join(tmpdir(), "sidecar-"));
-  const client = getRalphClient({
-    env: { RALPH_SIDECAR_PORT: String(await port()), RALPH_SIDECAR_LOG_PATH: join(dir, "log") },
-    command: join(dir, "nothing"),
-    healthTimeout: 300,
+test("more runs than a page has are asked for in pages", async () => {
+  const { client, asked } = await service((request, response) => {
+    const query = new URL(request.url, "http://x").searchParams;
+    const from = Number(query.get("cursor") ?? 0);
+    const runs = Array.from({ length: Number(query.get("limit")) }, (_, n) => ({ run_id: String(from + n) }));
+    json(response, 200, { runs, next_cursor: String(from + runs.length) });
   });
-  await assert.rejects(client.getRun("a"), /isn't up after 0.3 s: .*ENOENT/);
-  await client.close();
+  const runs = await client.listRuns("site", { limit: 700 });
+  assert.deepEqual([runs.length, runs[699].run_id], [700, "699"]);
+  assert.deepEqual(
+    asked.map((a) => a.url),
+    ["/v1/runs?workspace=site&limit=500", "/v1/runs?workspace=site&limit=200&cursor=500"],
+  );
+  assert.deepEqual(await client.listRuns("site", { limit: 0 }), []);
+});
+
+test("the token goes nowhere else, and is shown nowhere", async () => {
+  const other = await service((_, response) => json(response, 200, {}));
+  const { client } = await service((_, response) => {
+    response.writeHead(307, { location: other.url });
+    response.end();
+  });
+  await assert.rejects(client.getRun("r"), { name: "RalphError", status: 307 });
+  await assert.rejects(client.streamEvents("r").next(), { status: 307 });
+  assert.equal(other.asked.length, 0);
+  for (const token of ["s3cret\r\nx: y", "s3 cret", "s3cr\u00e9t"]) {
+    const made = getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: other.url }, token });
+    await assert.rejects(made.getRun("r"), (e) => /the token is none/.test(e.message) && !e.stack.includes("s3c"));
+    await assert.rejects(made.streamEvents("r").next(), /the token is none/);
+  }
+  assert.equal(other.asked.length, 0);
+});
+
+test("a service that isn't there, or says nothing, is an error in time", async () => {
+  const url = `http://127.0.0.1:${await port()}`;
+  const gone = getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: url } });
+  assert.equal(await gone.ping(), false);
+  await assert.rejects(gone.getRun("r"));
+  const silent = await service(() => {}, { timeout: 100 });
+  await assert.rejects(silent.client.getRun("r"), { name: "TimeoutError" });
+  const stop = new AbortController();
+  const asked = silent.client.ping(stop.signal);
+  stop.abort(new Error("enough"));
+  await assert.rejects(asked, /enough/);
+});
+
+test("another fetch can be given, and a certificate isn't left out silently", async () => {
+  const env = { RALPH_TRANSPORT: "remote", RALPH_URL: "https://x.example", RALPH_MTLS: "1" };
+  assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs a fetch/);
+  const asked = [];
+  const fetch = async (url) => {
+    asked.push(url);
+    return Response.json({ run_id: "r" });
+  };
+  assert.equal((await getRalphClient({ env, fetch }).getRun("r")).run_id, "r");
+  assert.deepEqual(asked, ["https://x.example/v1/runs/r"]);
+});
+
+test("what there is, is declared", () => {
+  const types = readFileSync(new URL("../index.d.ts", import.meta.url), "utf8");
+  const declared = [...types.matchAll(/^export (?:class|const|function) (\w+)/gm)].map((m) => m[1]);
+  assert.deepEqual(declared.sort(), Object.keys(all).sort());
+  const client = getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: "http://x" } });
+  const verbs = new Set();
+  for (let of = client; of !== Object.prototype; of = Object.getPrototypeOf(of)) {
+    for (const name of Object.getOwnPropertyNames(of)) if (name !== "constructor") verbs.add(name);
+  }
+  const body = types.slice(types.indexOf("interface RalphClient {"), types.indexOf("export type Token"));
+  const members = [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[(:]/gm)].map((m) => m[1]);
+  assert.deepEqual(members.filter((m) => m !== "sidecar").sort(), [...verbs].sort());
 });
