@@ -1,5 +1,5 @@
 //! Packs what `ralph plugin new` and `build` write: templates, the SDKs' sources, the released
-//! contract, and the adapter for core modules. One deflated archive: for each file the length of
+//! contract, what of WASI plugins may import, and the adapter for core modules. One deflated archive: for each file the length of
 //! its path, the path, the length of its content, the content.
 
 use std::path::{Path, PathBuf};
@@ -33,6 +33,7 @@ fn pack() -> io::Result<()> {
         (own.join("templates"), "templates"),
         (root.join("wit/released").join(CONTRACT), "wit"),
         (root.join("sdk"), "sdk"),
+        (own.join("wasi"), "wasi"),
     ] {
         println!("cargo::rerun-if-changed={}", from.display());
         add(&from, to, &mut files)?;

@@ -16,8 +16,14 @@ from componentize_py_types import Err
 from wit_world import exports
 from wit_world.imports import config as _config
 from wit_world.imports import log as _log
-from wit_world.imports import types
-from wit_world.imports.types import Finding, Iteration, Status, Verdict
+
+try:
+    from wit_world.imports import types
+except ImportError:
+    # Its name where there are those of `wasi:http`, too.
+    from wit_world.imports import ralph_plugin_types as types
+
+Finding, Iteration, Status, Verdict = types.Finding, types.Iteration, types.Status, types.Verdict
 
 
 class Refusal(Exception):

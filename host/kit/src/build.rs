@@ -8,6 +8,7 @@ use ralph_plugins::{Component, Host, Kind, Manifest, SECTION};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::pack;
 use crate::project::{self, Project};
 use crate::tools;
 
@@ -125,8 +126,26 @@ fn refresh_world(project: &Project) -> Result<(), Error> {
     let path = project.dir.join("wit/world.wit");
     let text = project::world(manifest, &project::contract(&project.dir)?);
     let head = text.lines().next().unwrap_or_default();
-    match project::read(&path)? {
-        Some(old) if old == text || !old.starts_with(head) => Ok(()),
+    let old = project::read(&path)?;
+    if old.as_ref().is_some_and(|old| !old.starts_with(head)) {
+        return Ok(());
+    }
+    if !manifest.capabilities.http.is_empty() {
+        let lang = project.lang;
+        if !lang.sends_requests() {
+            return Err(Error::Usage(format!(
+                "plugin.toml asks for `http`, which plugins in {lang} can't use yet; those in Rust and Python can"
+            )));
+        }
+        for (file, content) in pack::below("wasi") {
+            let path = project.dir.join(format!("wit/deps/wasi-{file}"));
+            if project::bytes(&path, COMPONENT_MAX)?.as_deref() != Some(content) {
+                put(&path, content)?;
+            }
+        }
+    }
+    match old {
+        Some(old) if old == text => Ok(()),
         _ => put(&path, text.as_bytes()),
     }
 }

@@ -9,6 +9,9 @@ use crate::error::Error;
 use crate::lang::Lang;
 use crate::pack;
 
+/// By what a plugin sends requests. The oldest version, which each tool chain knows and raises to its own.
+const HTTP: &str = "wasi:http/outgoing-handler@0.2.0";
+
 /// What a project's file may have.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -149,6 +152,9 @@ pub(crate) fn world(manifest: &Manifest, contract: &str) -> String {
     let mut text = String::from(
         "// Written by `ralph plugin build` from plugin.toml.\npackage local:plugin;\n\nworld plugin {\n",
     );
+    if !manifest.capabilities.http.is_empty() {
+        text += &format!("    import {HTTP};\n");
+    }
     let mut line = |verb: &str, interface: &str| {
         text += &format!("    {verb} ralph:plugin/{interface}@{contract};\n");
     };
@@ -266,6 +272,9 @@ mod tests {
         let text = world(&manifest, "0.2.1");
         assert!(text.contains("import ralph:plugin/changes@0.2.1;"));
         assert!(text.contains("import ralph:plugin/process@0.2.1;"));
+        assert!(!text.contains("wasi:http"));
+        manifest.capabilities.http = vec!["example.org".into()];
+        assert!(world(&manifest, "0.2.1").contains("import wasi:http/outgoing-handler@0.2.0;"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ralph_tests::web::{Reply, Web};
 use ralph_tests::{LIMIT, Project, Ran, examples, target};
 
 /// Where `cargo xtask kit` has put them.
@@ -140,6 +141,135 @@ fn new_plugins_in_python() {
     // Each takes CPython's compilation; the others have the same parts as one of these.
     for kind in ["gate", "tracker"] {
         new("python", kind);
+    }
+}
+
+#[test]
+fn a_plugin_in_python_sends_requests() {
+    if skipped("python", "a plugin that sends requests") {
+        return;
+    }
+    let web = Web::http();
+    web.on(
+        "/hello",
+        Reply::ok("hello to you").header("X-Said", "welcome"),
+    );
+    web.on(
+        "/away",
+        Reply::status(302, "gone").header("location", "http://127.0.0.2:9/"),
+    );
+    web.on("/long", Reply::ok("x".repeat(300_000)));
+    let url = |path: &str| format!("http://{}{path}", web.authority());
+    let asks = [
+        format!("{{ url = {:?} }}", url("/hello")),
+        format!(
+            "{{ url = {:?}, method = \"POST\", body = {:?} }}",
+            url("/hello"),
+            "y".repeat(10_000)
+        ),
+        format!("{{ url = {:?} }}", url("/away")),
+        format!("{{ url = {:?} }}", url("/long")),
+        "{ url = \"http://127.0.0.1:9/\" }".to_owned(),
+        "{ url = \"nonsense\" }".to_owned(),
+    ];
+    // Compiled once for both.
+    let p = Project::build()
+        .toml(&format!(
+            "[plugins.mine]\nsource = \"mine/mine.wasm\"\nallow = {{ http = [{:?}] }}\n[[gates]]\nname = \"mine\"\nplugin = \"mine\"\nconfig = {{ asks = [{}] }}",
+            web.authority(),
+            asks.join(", ")
+        ))
+        .untrusted();
+    ralph(&p, &["plugin", "new", "mine", "--lang", "python"]).expect(0);
+    lend(&p.root().join("mine"));
+    let manifest = p.read("mine/plugin.toml");
+    p.write(
+        "mine/plugin.toml",
+        manifest.replace("changes = true", "http = [\"*\"]"),
+    );
+    p.write("mine/src/plugin.py", ASKS);
+    for other in ["misspelt", "too-many"] {
+        fs::remove_dir_all(p.root().join("mine/cases").join(other)).unwrap();
+    }
+    // What it sends, and what comes back, stand in the case.
+    p.write(
+        "mine/cases/few/input.json",
+        r#"{"config": {"asks": [{"url": "https://example.org/a?b#c", "method": "POST", "body": "hello"}, {"url": "https://example.org"}]},
+            "requests": [{"url": "https://example.org/a?b", "method": "POST", "sent": "hello", "status": 201, "headers": {"X-Said": "yes"}, "body": "made"},
+                         {"url": "https://example.org/", "error": "nobody is there"}]}"#,
+    );
+    p.write(
+        "mine/cases/few/expected.json",
+        r#"{"status": "pass", "findings": [{"message": "201 yes made"}, {"message": "failed: GET https://example.org: InternalError: nobody is there"}]}"#,
+    );
+    passes(&p, "mine");
+    p.commit_all("a gate");
+    p.trust();
+    let told = ralph(&p, &["--json", "check"]).expect(0).json();
+    let findings = &told["result"]["gates"][0]["verdict"]["findings"];
+    let said: Vec<&str> = findings
+        .as_array()
+        .unwrap_or_else(|| panic!("{told}"))
+        .iter()
+        .map(|f| f["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(said[..2], ["200 welcome hello to you"; 2]);
+    assert_eq!(said[2], "302 None gone");
+    assert_eq!(
+        said[3],
+        format!("200 None {}", "x".repeat(300_000))
+            .get(..80)
+            .unwrap()
+    );
+    assert!(
+        said[4].starts_with("denied: GET http://127.0.0.1:9/: HttpRequestDenied"),
+        "{said:?}"
+    );
+    assert!(
+        said[5].starts_with("failed: nonsense: an address"),
+        "{said:?}"
+    );
+    assert_eq!(web.bodies()[1].len(), 10_000);
+}
+
+/// A gate that sends the requests which its configuration says.
+const ASKS: &str = r#"import ralph
+import ralph_http
+
+
+def said(ask) -> str:
+    body = ask.get("body", "").encode()
+    try:
+        r = ralph_http.request(ask["url"], ask.get("method", "GET"), {"x-by": "gate"}, body)
+        return f"{r.status} {r.header('X-Said')} {r.body.decode()}"[:80]
+    except ralph.Refusal as e:
+        return f"{e.kind}: {e}"
+
+
+def check(it: ralph.Iteration) -> ralph.Verdict:
+    asks = ralph.config(asks=[])["asks"]
+    return ralph.passes("asked", [ralph.finding(said(ask)) for ask in asks])
+
+
+Gate = ralph.gate(check)
+"#;
+
+#[test]
+fn where_requests_can_t_be_sent_the_build_says_so() {
+    for lang in ["js", "ts", "c", "go"] {
+        let p = Project::bare();
+        ralph(&p, &["plugin", "new", "mine", "--lang", lang]).expect(0);
+        let manifest = p.read("mine/plugin.toml");
+        let world = p.read("mine/wit/world.wit");
+        p.write(
+            "mine/plugin.toml",
+            manifest.replace("changes = true", "http = [\"example.org\"]"),
+        );
+        let said = format!("plugins in {lang} can't use yet");
+        ralph(&p, &["plugin", "build", "mine"])
+            .expect(3)
+            .says(&said);
+        assert_eq!(p.read("mine/wit/world.wit"), world);
     }
 }
 

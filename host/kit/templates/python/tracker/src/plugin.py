@@ -2,7 +2,6 @@
 
 import ralph
 from wit_world.exports import tracker
-from wit_world.imports.types import Task
 
 # Below the granted directory, which is the whole project.
 FILE = "/workspace/TASKS.txt"
@@ -23,7 +22,7 @@ def load() -> list[tracker.Entry]:
     states = {"+": tracker.State.DONE, "!": tracker.State.BLOCKED}
     return [
         tracker.Entry(
-            Task(f"T{number}", line.lstrip(MARKS), "", [], None, []),
+            ralph.types.Task(f"T{number}", line.lstrip(MARKS), "", [], None, []),
             states.get(line[:1], tracker.State.OPEN),
         )
         for number, line in enumerate(read(), 1)
