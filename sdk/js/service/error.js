@@ -1,5 +1,10 @@
 // What can go wrong.
 
+import { text } from "./body.js";
+
+/** Bytes of a refusal. */
+const PROBLEM_MAX = 1024 * 1024;
+
 /** A request that the service refused. */
 export class RalphError extends Error {
   constructor(status, problem, retryAfter) {
@@ -24,7 +29,7 @@ export async function refused(answer) {
   const retryAfter = after >= 0 ? after * 1000 : undefined;
   let problem;
   try {
-    problem = JSON.parse(await answer.text());
+    problem = JSON.parse(await text(answer, PROBLEM_MAX));
   } catch {
     // Some proxy's page, or it broke off: the status says enough.
   }

@@ -1,5 +1,6 @@
 // A client of `ralph serve`.
 
+import { text } from "./body.js";
 import { refused } from "./error.js";
 import { within } from "./limit.js";
 import { Sidecar } from "./sidecar.js";
@@ -10,6 +11,8 @@ export { RalphError } from "./error.js";
 export { Sidecar } from "./sidecar.js";
 export { EVENT_MAX, Events } from "./sse.js";
 
+/** Bytes of an answer; a page of 500 runs or a prompt has a fraction of it. */
+const ANSWER_MAX = 32 * 1024 * 1024;
 /** What the service lists in one page at most. */
 const PAGE_MAX = 500;
 
@@ -139,7 +142,7 @@ class Client {
       const request = await this.#request(method, path, { ...options, signal: limit });
       const answer = await this.#fetch(...request);
       if (!answer.ok) throw await refused(answer);
-      return answer.json();
+      return JSON.parse(await text(answer, ANSWER_MAX));
     });
   }
 

@@ -14,7 +14,9 @@ class Broken extends Error {}
  * the `error` by which the service couldn't be reached; it throws what another attempt wouldn't mend.
  */
 export async function* follow(ask, { last, signal, idle, patience }) {
-  let [failures, first, alive] = [0, 250, Date.now()];
+  let [failures, first] = [0, 250];
+  // Since when nothing was heard of the service.
+  let away;
   for (;;) {
     signal?.throwIfAborted();
     // One of its own for each connection: a signal that lives long keeps nothing of those that are over.
@@ -27,7 +29,8 @@ export async function* follow(ask, { last, signal, idle, patience }) {
       const answer = await reached(ask(last, attempt));
       if (answer.status === 204) return;
       if (!answer.ok) {
-        const error = await refused(answer);
+        const timer = setTimeout(() => attempt.abort(), idle);
+        const error = await refused(answer).finally(() => clearTimeout(timer));
         if (!error.retryable) throw error;
         wait = error.retryAfter ?? 0;
         throw new Broken(error.message, { cause: error });
@@ -38,7 +41,7 @@ export async function* follow(ask, { last, signal, idle, patience }) {
       }
       const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
       for await (const chunk of chunks(answer.body, attempt, idle)) {
-        alive = Date.now();
+        away = undefined;
         for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
           failures = 0;
           if (event.id) last = event.id;
@@ -50,7 +53,8 @@ export async function* follow(ask, { last, signal, idle, patience }) {
     } catch (e) {
       signal?.throwIfAborted();
       if (!(e instanceof Broken)) throw e;
-      const left = patience - (Date.now() - alive);
+      away ??= Date.now();
+      const left = patience - (Date.now() - away);
       if (left <= 0) throw e.cause ?? e;
       first = Math.min(parser.retry ?? first, BACKOFF_MAX);
       wait = Math.min(Math.max(wait, backoff(failures, first)), BACKOFF_MAX, left);

@@ -128,6 +128,21 @@ test("a service that isn't there, or says nothing, is an error in time", async (
   await assert.rejects(asked, /enough/);
 });
 
+test("an answer without end isn't kept", async () => {
+  const { client } = await service((request, response) => {
+    response.writeHead(request.url.endsWith("good") ? 200 : 500);
+    const piece = " ".repeat(1 << 16);
+    const more = () => {
+      while (!response.destroyed && response.write(piece));
+    };
+    response.on("drain", more);
+    more();
+  }, { patience: 0 });
+  await assert.rejects(client.getRun("good"), /longer than 33554432 bytes/);
+  await assert.rejects(client.getRun("bad"), { status: 500 });
+  await assert.rejects(client.streamEvents("bad").next(), { status: 500 });
+});
+
 test("another fetch can be given, and a certificate isn't left out silently", async () => {
   const env = { RALPH_TRANSPORT: "remote", RALPH_URL: "https://x.example", RALPH_MTLS: "1" };
   assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs a fetch/);

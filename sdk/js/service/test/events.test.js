@@ -194,6 +194,20 @@ test("a service that stays away is an error in the end, and a token that can't b
   await assert.rejects(all(sealed.client.streamEvents("r")), /the vault is sealed/);
 });
 
+test("a reader that takes its time isn't a service that is away", async () => {
+  const handle = (_, response, n) => {
+    if (n === 1) {
+      stream(response).write("id: 1\nevent: start\ndata: {}\n\n");
+      setImmediate(() => response.destroy());
+    } else stream(response).end(END);
+  };
+  const { client } = await service(handle, { patience: 50 });
+  const events = client.streamEvents("r");
+  await events.next();
+  await new Promise((done) => setTimeout(done, 100));
+  assert.equal((await events.next()).value.type, "terminal");
+});
+
 test("a connection on which nothing comes is a broken one", async () => {
   const handle = (_, response, n) => {
     if (n === 1) stream(response).write("retry: 1\nid: 1\nevent: start\ndata: {}\n\n");

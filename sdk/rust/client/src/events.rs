@@ -71,8 +71,8 @@ pub struct Events {
     open: Option<Open>,
     first: Duration,
     failures: u32,
-    /// When something was last heard of the service.
-    alive: Option<Instant>,
+    /// Since when nothing was heard of the service.
+    away: Option<Instant>,
     over: bool,
     stop: Arc<Stop>,
 }
@@ -102,7 +102,7 @@ impl Events {
             open: None,
             first: FIRST,
             failures: 0,
-            alive: None,
+            away: None,
             over: false,
             stop: Arc::default(),
         }
@@ -130,8 +130,8 @@ impl Events {
                 Err(e) => return Err(e),
             };
             self.open = None;
-            let silent = self.alive.get_or_insert_with(Instant::now).elapsed();
-            let left = self.limits.patience.map(|p| p.saturating_sub(silent));
+            let away = self.away.get_or_insert_with(Instant::now).elapsed();
+            let left = self.limits.patience.map(|p| p.saturating_sub(away));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(error);
             }
@@ -148,7 +148,6 @@ impl Events {
 
     /// To the next event, or the end of the connection.
     fn step(&mut self) -> Result<Step, Error> {
-        self.alive.get_or_insert_with(Instant::now);
         let url = || format!("{}{}", self.connection.base(), self.path);
         let open = match &mut self.open {
             Some(open) => open,
@@ -195,7 +194,7 @@ impl Events {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Ok(Step::Broken(broken(url(), e))),
             };
-            self.alive = Some(Instant::now());
+            self.away = None;
         }
     }
 }

@@ -152,6 +152,20 @@ fn a_service_that_stays_away_is_an_error_in_the_end() {
 }
 
 #[test]
+fn a_reader_that_takes_its_time_isn_t_a_service_that_is_away() {
+    let service = Fake::saying(vec![
+        events("id: 1\nevent: start\ndata: {}\n\n"),
+        events(END),
+    ]);
+    let patience = Duration::from_millis(50);
+    let client = service.builder().patience(patience).build().unwrap();
+    let mut stream = client.stream_events("r");
+    stream.next().unwrap().unwrap();
+    std::thread::sleep(2 * patience);
+    assert!(stream.next().unwrap().unwrap().is_terminal());
+}
+
+#[test]
 fn an_event_that_never_ends_is_given_up_and_isn_t_kept() {
     for start in ["data: x", "id: x", "x"] {
         let sent = Arc::new(AtomicU64::new(0));
