@@ -93,12 +93,15 @@ pub(crate) fn keep(
         };
         // Walking /proc and waiting on pidfds blocks; it also goes on to its
         // end if this task is dropped with its runtime.
-        let end = tokio::task::spawn_blocking(move || root.end(grace));
+        let ending = root.clone();
+        let end = tokio::task::spawn_blocking(move || ending.end(grace));
         if let Err(error) = end.await {
             tracing::error!(%error, "ending an agent's processes failed; only the first is killed");
             let _ = child.start_kill();
         }
         let status = known(child.wait().await);
+        // Not before: a child that nobody registered is an orphan to others, who would bury it.
+        drop(root);
         let _ = told.send(Some(End {
             at: Instant::now(),
             status,
