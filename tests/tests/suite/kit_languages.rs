@@ -116,13 +116,21 @@ fn new_plugins_in_javascript() {
 }
 
 #[test]
-fn a_new_gate_in_typescript_which_the_type_checker_accepts() {
-    new("ts", "gate");
+fn new_plugins_in_typescript_which_the_type_checker_accepts() {
+    for kind in ["gate", "judge", "canonicaliser", "tool", "notifier"] {
+        new("ts", kind);
+        typed(kind);
+    }
+}
+
+/// What is new has no mistake in its types.
+fn typed(kind: &str) {
     if skipped("ts", "the types of a new plugin") {
         return;
     }
     let p = Project::bare();
-    ralph(&p, &["plugin", "new", "mine", "--lang", "ts"]).expect(0);
+    let args = ["plugin", "new", "mine", "--lang", "ts", "--kind", kind];
+    ralph(&p, &args).expect(0);
     let mut tsc = p.command(&[]);
     let env: Vec<_> = tsc
         .get_envs()
@@ -138,8 +146,14 @@ fn a_new_gate_in_typescript_which_the_type_checker_accepts() {
 
 #[test]
 fn new_plugins_in_python() {
-    // Each takes CPython's compilation; the others have the same parts as one of these.
-    for kind in ["gate", "tracker"] {
+    for kind in ["gate", "judge", "canonicaliser"] {
+        new("python", kind);
+    }
+}
+
+#[test]
+fn new_plugins_in_python_that_ask_others() {
+    for kind in ["tool", "notifier", "tracker"] {
         new("python", kind);
     }
 }
