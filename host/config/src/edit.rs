@@ -69,7 +69,7 @@ pub fn set_sha256(source: &Source, name: &str, sha256: &str) -> Result<String, C
 fn parse(source: &Source) -> Result<DocumentMut, ConfigError> {
     source.check()?;
     source.text.parse().map_err(|e: toml_edit::TomlError| {
-        let error = ConfigError::new(&source.name, e.message());
+        let error = ConfigError::new(&source.name, crate::show::said(e.message()));
         match e.span() {
             Some(span) => error.at(source.position(span.start)),
             None => error,

@@ -59,7 +59,7 @@ impl Lock {
         source.check()?;
         let wrong = |message: String| ConfigError::new(LOCK_FILE, message);
         let file: File = toml::from_str(source.toml()).map_err(|e| {
-            let error = wrong(e.message().to_owned());
+            let error = wrong(show::said(e.message()));
             match e.span() {
                 Some(span) => error.at(source.position(span.start)),
                 None => error,

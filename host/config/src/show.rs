@@ -22,6 +22,11 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// The same of what a library says about a file: what it quotes is somebody else's.
+pub(crate) fn said(message: &str) -> String {
+    visible(message).replace("\\\"", "\"")
+}
+
 /// Control, format, blank and tag characters: what a terminal acts on or shows as nothing.
 fn hidden(c: char) -> bool {
     let blank = c.is_whitespace() && c != ' ';

@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::error::ConfigError;
+use crate::show;
 use crate::source::Source;
 
 /// Reads a file into a type that denies unknown fields. `name` is for messages.
@@ -13,7 +14,7 @@ pub fn strict<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, Config
     let source = Source::from_bytes(name, bytes)?;
     source.check()?;
     toml::from_str(source.toml()).map_err(|e| {
-        let mut error = ConfigError::new(name, e.message());
+        let mut error = ConfigError::new(name, show::said(e.message()));
         error.hint = nearest(e.message());
         match e.span() {
             Some(span) => error.at(source.position(span.start)),
@@ -59,5 +60,11 @@ mod tests {
         );
         assert!(!said("colour = 1").contains("did you mean"));
         assert!(said("max_runs = \"x\"").starts_with("s:1:12:"));
+        // Nothing of it acts on a terminal.
+        let odd = said("\"\\u001b[2J\" = 1");
+        assert!(
+            odd.contains("\\u{1b}[2J") && !odd.contains('\u{1b}'),
+            "{odd}"
+        );
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn parse(sources: &[Source], source: usize) -> Result<Node, ConfigErr
         ConfigError::new(&text.name, message).at(text.position(offset))
     };
     let root = DeTable::parse(text.toml()).map_err(|e| {
-        let what = crate::show::visible(e.message()).replace("\\\"", "\"");
+        let what = crate::show::said(e.message());
         fail(
             e.span().map_or(0, |s| s.start),
             format!("this is no TOML: {what}"),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ralph_engine::text::strip_escapes;
 use ralph_plugins::{Grants, Kind, Manifest};
 use serde::Deserialize;
 
@@ -64,8 +65,8 @@ impl Project {
             Error::Usage(format!("{}: {}", dir.join(file).display(), why.trim_end()))
         };
         if let Some(text) = read(&dir.join("plugin.toml"))? {
-            let file: File =
-                toml::from_str(&text).map_err(|e| wrong("plugin.toml", e.to_string()))?;
+            let file: File = toml::from_str(&text)
+                .map_err(|e| wrong("plugin.toml", strip_escapes(&e.to_string())))?;
             check_name(&file.name).map_err(|why| wrong("plugin.toml", why))?;
             if file.kinds.is_empty() {
                 return Err(wrong("plugin.toml", "`kinds` is empty".into()));
@@ -86,8 +87,8 @@ impl Project {
             });
         }
         if let Some(text) = read(&dir.join("Cargo.toml"))? {
-            let cargo: Cargo =
-                toml::from_str(&text).map_err(|e| wrong("Cargo.toml", e.to_string()))?;
+            let cargo: Cargo = toml::from_str(&text)
+                .map_err(|e| wrong("Cargo.toml", strip_escapes(&e.to_string())))?;
             let Some(package) = cargo.package else {
                 return Err(wrong("Cargo.toml", "there is no [package] in it".into()));
             };
