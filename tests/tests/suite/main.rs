@@ -15,6 +15,7 @@ mod attach;
 mod audit;
 mod bridge;
 mod budget;
+mod canonical;
 mod cases;
 mod completions;
 mod config;

@@ -120,3 +120,29 @@ proptest! {
         let _ = canonicalise(text.as_bytes());
     }
 }
+
+/// The vectors of RFC 8785's author, where the reference crate brings them along.
+#[test]
+fn the_published_vectors_come_out_to_the_byte() {
+    let cargo = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(cargo.stdout).unwrap();
+    // A path without anything that JSON escapes.
+    let at = text.find("/serde_json_canonicalizer-").unwrap();
+    let from = text[..at].rfind('"').unwrap() + 1;
+    let to = at + 1 + text[at + 1..].find('/').unwrap();
+    let data = std::path::Path::new(&text[from..to]).join("tests/resources/testdata");
+    let mut count = 0;
+    for entry in std::fs::read_dir(data.join("input")).unwrap() {
+        let path = entry.unwrap().path();
+        let want = data.join("output").join(path.file_name().unwrap());
+        let got = canonicalise(&std::fs::read(&path).unwrap()).unwrap();
+        let want = std::fs::read_to_string(want).unwrap();
+        assert_eq!(got, want.trim_end(), "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 6, "{count}");
+}
