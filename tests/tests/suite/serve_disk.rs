@@ -129,6 +129,7 @@ fn submissions_on_a_full_disk_are_taken_whole_or_not_at_all() {
     let (mut taken, mut refusals) = (Vec::new(), 0);
     let id = |answer: &Answer| answer.json()["run_id"].as_str().unwrap().to_owned();
     taken.push(id(&submit(1000).expect(201)));
+    s.ask("", "GET", "/readyz", None).expect(200);
     for pages in 0..12 {
         ballast.leave(pages);
         for n in [2 * pages, 2 * pages + 1] {
@@ -142,7 +143,11 @@ fn submissions_on_a_full_disk_are_taken_whole_or_not_at_all() {
         }
     }
     assert!(refusals > 0, "there was room all the time");
+    let full = s.ask("", "GET", "/readyz", None).expect(503);
+    assert_eq!(full.json()["type"], "urn:ralph:problem:disk-full");
+    s.ask("", "GET", "/healthz", None).expect(200);
     ballast.away();
+    s.ask("", "GET", "/readyz", None).expect(200);
     // What was taken comes to an end, whichever, and what wasn't can be taken now.
     for n in 0..24 {
         let answer = submit(n);

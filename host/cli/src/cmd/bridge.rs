@@ -22,8 +22,9 @@ pub async fn bridge(dir: &Path) -> Result<ExitCode, Error> {
         Err(_) => dir.canonicalize().unwrap_or_else(|_| dir.to_owned()),
     };
     let bridge = Arc::new(Bridge::new(dir, super::host()?, env!("CARGO_PKG_VERSION")));
+    let signalled = signalled();
     let signalled = async {
-        signalled().await;
+        signalled.await;
     };
     let served = bridge::serve(pipes::input(), pipes::output(out), bridge, signalled);
     // Where it is woken by what comes itself, and not by another thread.
@@ -40,21 +41,24 @@ pub fn claim_stdout() -> std::io::Result<File> {
     Ok(File::from(own))
 }
 
-/// Waits for a signal that ends the process; its number.
-pub async fn signalled() -> u8 {
+/// Waits for a signal that ends the process; its number. From the call on none ends it by itself.
+pub fn signalled() -> impl Future<Output = u8> + Send {
     let kinds = [
         SignalKind::interrupt(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ];
     let numbers = kinds.map(|kind| kind.as_raw_value() as u8);
-    let [Ok(mut int), Ok(mut term), Ok(mut hup)] = kinds.map(signal) else {
-        tracing::error!("signals can't be watched; close standard input to end the bridge");
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = int.recv() => numbers[0],
-        _ = term.recv() => numbers[1],
-        _ = hup.recv() => numbers[2],
+    let watched = kinds.map(signal);
+    async move {
+        let [Ok(mut int), Ok(mut term), Ok(mut hup)] = watched else {
+            tracing::error!("signals can't be watched; close standard input to end the bridge");
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = int.recv() => numbers[0],
+            _ = term.recv() => numbers[1],
+            _ = hup.recv() => numbers[2],
+        }
     }
 }

@@ -46,6 +46,8 @@ pub async fn listen(dir: &Path, args: ListenArgs, out: &Out) -> Result<ExitCode,
         .open(ports)
         .await
         .map_err(|e| Error::Usage(e.to_string()))?;
+    // Before anybody hears of it: whoever asks it to end then is heard.
+    let signalled = super::bridge::signalled();
     let (tools, commands) = (listening.tools, listening.commands);
     out.text(format!(
         "tools on {tools}, commands on {commands}; ctrl-c ends"
@@ -53,7 +55,7 @@ pub async fn listen(dir: &Path, args: ListenArgs, out: &Out) -> Result<ExitCode,
     if out.json {
         out.line(&json!({ "tools": tools, "commands": commands }));
     }
-    super::bridge::signalled().await;
+    signalled.await;
     listening.close().await;
     Ok(ExitCode::SUCCESS)
 }

@@ -27,7 +27,8 @@ pub async fn mcp(dir: &Path) -> Result<ExitCode, Error> {
         version: env!("CARGO_PKG_VERSION"),
     };
     let signal = AtomicU8::new(0);
-    let ended = async { signal.store(signalled().await, Ordering::Relaxed) };
+    let signalled = signalled();
+    let ended = async { signal.store(signalled.await, Ordering::Relaxed) };
     mcp::serve(pipes::input(), pipes::output(out), serves, ended).await;
     Ok(match signal.load(Ordering::Relaxed) {
         0 => ExitCode::SUCCESS,

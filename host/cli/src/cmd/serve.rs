@@ -27,13 +27,15 @@ pub async fn serve(args: ServeArgs, out: &Out) -> Result<ExitCode, Error> {
     }
     ralph_runner::host_soon();
     let service = Service::open(settings, env!("CARGO_PKG_VERSION")).await?;
+    // Before anybody hears of it: whoever asks it to end then is heard.
+    let signalled = super::bridge::signalled();
     let addr = service.addr();
     out.text(format!("{}; ctrl-c ends", service.url()));
     if out.json {
         out.line(&json!({ "listen": addr }));
     }
     let signalled = async {
-        super::bridge::signalled().await;
+        signalled.await;
     };
     service.run(signalled).await;
     Ok(ExitCode::SUCCESS)

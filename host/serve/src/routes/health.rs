@@ -30,6 +30,9 @@ pub async fn healthz(State(app): State<Shared>) -> Json<Health> {
     })
 }
 
+/// With less room in its directory a submission might not be taken.
+const ROOM: u64 = 1 << 20;
+
 /// Takes work? For everybody.
 pub async fn readyz(State(app): State<Shared>) -> Result<Json<Health>, Problem> {
     if app.is_draining() {
@@ -37,6 +40,15 @@ pub async fn readyz(State(app): State<Shared>) -> Result<Json<Health>, Problem> 
             "draining",
             "the service is about to end",
         ));
+    }
+    // If the store can't be read, that is said by its error.
+    app.queue.waiting().await?;
+    let data = app.data.clone();
+    let disk = tokio::task::spawn_blocking(move || rustix::fs::statvfs(&data)).await;
+    let disk = disk.map_err(Problem::internal)?;
+    if disk.is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM) {
+        let detail = "the disk with the service's directory is full";
+        return Err(Problem::unavailable("disk-full", detail));
     }
     Ok(healthz(State(app)).await)
 }
