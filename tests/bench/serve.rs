@@ -29,6 +29,8 @@ const STALLED: usize = 50;
 /// Events while they follow.
 const EVENTS: u64 = 10_000;
 const RATE: u64 = 1000;
+/// So long the system takes in what the deaf are sent.
+const FILLING: Duration = Duration::from_secs(5);
 /// What is still the beginning.
 const EARLY: Duration = Duration::from_secs(2);
 /// Before: what those that read nothing are full of.
@@ -337,8 +339,8 @@ async fn once(bench: &Bench, stalled: usize) -> Result<Flooded, String> {
         stalled,
     };
     let readers = Readers::begin(&plan).await?;
-    // Those that read nothing have room for so much, and are full then.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Those that read nothing have room for megabytes, and are full then: what fills them isn't to be measured.
+    tokio::time::sleep(FILLING).await;
     let pid = server.child.id();
     drop(go);
     // Each reader has had its first pages then.
