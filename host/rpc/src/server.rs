@@ -4,22 +4,24 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::access::{Access, Peer};
 use crate::apart::Apart;
 use crate::feed::Place;
-use crate::frame::{FRAME_MAX, Frames};
 use crate::listener::Came;
 pub use crate::listener::Listener;
-use crate::message::{self, INVALID_REQUEST, NOT_NOW, RpcError, Service};
+use crate::message::{self, NOT_NOW, RpcError, Service};
 use crate::outbox::{Fetch, Marker, Outbox, Until};
 
+mod reading;
 pub(crate) mod sink;
+
+pub(crate) use reading::read_all;
 
 /// So many clients at once; the next one is told so, and closed. Fewer, where the process may not
 /// have as many files open: see [`room`].
@@ -28,8 +30,6 @@ pub const CLIENTS_MAX: usize = 1024;
 const FEW: usize = 64;
 /// So many files the process may have open, if it may choose.
 const FILES: u64 = 4096;
-/// So many requests of one client that take long are carried out at once; then no further one is read.
-const LONG_MAX: usize = 16;
 /// At the end, what is queued may take this long to be written.
 pub(crate) const LAST: Duration = Duration::from_millis(500);
 /// The end of that time is for telling clients which haven't had all of it how much they lose. It
@@ -218,7 +218,7 @@ async fn ended(mut so: watch::Receiver<bool>) {
 /// What ends a connection from this side.
 #[derive(Clone)]
 struct Ends {
-    /// What takes long is carried out there, and not by the clients' thread.
+    /// Requests are carried out there; the clients' thread is for reading and writing.
     at: Handle,
     /// The server closes: what is queued is still written,
     closed: watch::Receiver<bool>,
@@ -294,94 +294,6 @@ async fn attend(
     }
     let _ = timeout(CUT, writing).await;
     closes
-}
-
-/// Carries out what comes, until the client's end or a broken limit. What takes long is carried out
-/// there (`at`), and may still be on then.
-pub(crate) async fn read_all(
-    mut read: impl AsyncRead + Unpin,
-    offer: &Arc<dyn Offer>,
-    client: &Arc<Client>,
-    long: &mut JoinSet<()>,
-    at: &Handle,
-) {
-    let mut frames = Frames::new(FRAME_MAX);
-    let mut piece = vec![0; 16 * 1024];
-    let mut since = Instant::now();
-    let until = offer.may_idle(since);
-    // It is set anew only when it comes: to do that with each request takes longer than many requests do.
-    let mut timer = std::pin::pin!(sleep_until(until.unwrap_or(since)));
-    loop {
-        let len = loop {
-            tokio::select! {
-                len = read.read(&mut piece) => break len,
-                _ = long.join_next(), if !long.is_empty() => since = Instant::now(),
-                () = &mut timer, if until.is_some() && long.is_empty() => {
-                    match offer.may_idle(since) {
-                        Some(later) if later > Instant::now() => timer.as_mut().reset(later),
-                        _ => break Ok(0),
-                    }
-                }
-            }
-        };
-        since = Instant::now();
-        let Ok(len) = len else { return };
-        if len > 0 {
-            frames.push(&piece[..len]);
-        }
-        loop {
-            let frame = match frames.next() {
-                Ok(None) if len == 0 => frames.last(),
-                other => other,
-            };
-            match frame {
-                Ok(Some(frame)) if message::takes_long(offer.as_ref(), &frame) => {
-                    while long.len() >= LONG_MAX {
-                        long.join_next().await;
-                    }
-                    let (offer, client) = (offer.clone(), client.clone());
-                    let reply = async move {
-                        let reply = message::handle(offer.as_ref(), &client, &frame).await;
-                        if let Some(line) = reply.line {
-                            client.outbox.answer(line).await;
-                        }
-                        if reply.close {
-                            client.outbox.finish();
-                        }
-                    };
-                    long.spawn_on(reply, at);
-                }
-                Ok(Some(frame)) => {
-                    if !answer(offer.as_ref(), client, &frame).await {
-                        return;
-                    }
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    if let Some(access) = client.access() {
-                        access.refused(None, INVALID_REQUEST);
-                    }
-                    let e = RpcError::new(INVALID_REQUEST, format!("Invalid request: {e}"));
-                    client.outbox.answer(message::failure(None, &e)).await;
-                    return;
-                }
-            }
-        }
-        if len == 0 {
-            return;
-        }
-    }
-}
-
-/// False if the connection is to end.
-async fn answer(offer: &dyn Offer, client: &Arc<Client>, frame: &[u8]) -> bool {
-    client.outbox.busy(true);
-    let reply = message::handle(offer, client, frame).await;
-    if let Some(line) = reply.line {
-        client.outbox.answer(line).await;
-    }
-    client.outbox.busy(false);
-    !reply.close
 }
 
 /// Writes until there is nothing more, or nobody reads.

@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use ralph_rpc::bridge::{self, Bridge};
-use ralph_rpc::pipes;
 use ralph_runner::{Error, Project};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,9 +25,7 @@ pub async fn bridge(dir: &Path) -> Result<ExitCode, Error> {
     let signalled = async {
         signalled.await;
     };
-    let served = bridge::serve(pipes::input(), pipes::output(out), bridge, signalled);
-    // Where it is woken by what comes itself, and not by another thread.
-    let served = tokio::spawn(served).await;
+    let served = bridge::serve(out, bridge, signalled).await;
     served.map_err(|e| Error::Internal(e.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,26 +1,49 @@
 //! The connection: one client, from `bridge_started` to `bridge_stopped`.
 
+use std::fs::File;
 use std::pin::pin;
 use std::sync::Arc;
 
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use super::{Bridge, teller};
 use crate::access::{Access, Peer};
+use crate::apart::Apart;
+use crate::pipes;
 use crate::server::{CUT, Client, LAST, Offer, read_all, write_all};
 
-/// Serves until the client's end, or until `stop` is ready. Then the run that is on is ended, its
-/// agent with it, and what is left to be told is written; a client that doesn't read any more is
-/// waited for half a second.
+/// Serves who is at standard input and at `out` until the client's end, or until `stop` is ready. Then
+/// the run that is on is ended, its agent with it, and what is left to be told is written; a client that
+/// doesn't read any more is waited for half a second.
+///
+/// # Errors
+/// A panic of the connection's.
 pub async fn serve(
+    out: File,
+    bridge: Arc<Bridge>,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), JoinError> {
+    let here = Handle::current();
+    // A thread that is woken by what comes itself, and not by another.
+    let apart = Apart::start(false);
+    let (read, write) = {
+        let _there = apart.handle().enter();
+        (pipes::input(), pipes::output(out))
+    };
+    let served = attend(read, write, bridge, stop, here);
+    apart.handle().spawn(served).await
+}
+
+async fn attend(
     read: impl AsyncRead + Unpin,
     write: impl AsyncWrite + Unpin,
     bridge: Arc<Bridge>,
     stop: impl Future<Output = ()>,
+    work: Handle,
 ) {
     let offer: Arc<dyn Offer> = bridge.clone();
     let access = Access::came(offer.transport(), Some(Peer::Parent));
@@ -29,9 +52,8 @@ pub async fn serve(
     let mut writing = pin!(write_all(write, &client, offer.as_ref()));
     offer.came(&client);
     let mut long = JoinSet::new();
-    let here = Handle::current();
     let gone = tokio::select! {
-        () = read_all(read, &offer, &client, &mut long, &here) => false,
+        () = read_all(read, &offer, &client, &mut long, &work) => false,
         () = stop => false,
         // Nobody is there to read any more.
         () = &mut writing => true,
