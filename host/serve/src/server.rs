@@ -23,6 +23,9 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// What of a head is read at most.
 const HEAD_MAX: usize = 64 * 1024;
+/// What the system takes in for a client that doesn't read: left to itself it takes in megabytes for
+/// each, and whoever does read waits while it does.
+const UNREAD_MAX: usize = 256 * 1024;
 /// At the end, answers have so long to be written.
 const END_TIME: Duration = Duration::from_secs(2);
 
@@ -55,6 +58,7 @@ pub async fn serve(
             },
         };
         let _ = stream.set_nodelay(true);
+        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, UNREAD_MAX);
         let (service, watcher, tls) = (service.clone(), graceful.watcher(), tls.clone());
         tokio::spawn(async move {
             let _place = place;

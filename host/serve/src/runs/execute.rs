@@ -72,6 +72,8 @@ async fn begin(
         return Ok(None);
     }
     run.status = Status::Running;
+    // Why it would have ended, had its service not died.
+    run.error = None;
     run.started_at.get_or_insert_with(clock::now);
     app.store.update(&run).await?;
     let active = Active {

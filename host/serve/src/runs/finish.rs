@@ -89,10 +89,18 @@ async fn tell(app: &Shared, run: &Run, recorded: &mut bool) -> Result<(), Proble
     let _changing = app.runs.changing.lock().await;
     // Cancelled and begun at once, it may have been told already.
     let known = app.store.run(&run.run_id).await?;
-    if known.is_none_or(|known| known.status.is_terminal()) {
+    if known
+        .as_ref()
+        .is_none_or(|known| known.status.is_terminal())
+    {
         return Ok(());
     }
     if !*recorded {
+        // The audit has nothing of what programs say: should this be all, the next service finds it here.
+        if let (Some(error), Some(mut known)) = (&run.error, known) {
+            known.error = Some(error.clone());
+            app.store.update(&known).await?;
+        }
         let event = Event::new(kinds::TERMINAL, &run.workspace)
             .with("run_id", run.run_id.clone())
             .with("status", run.status.word())
@@ -152,11 +160,11 @@ pub(super) async fn told(app: &App, unfinished: &[Run]) -> Result<BTreeSet<Strin
             continue;
         };
         let text = |name: &str| line[name].as_str().map(str::to_owned);
-        let error = "why is in the log of the service, which died while it told this";
+        let error = || "why is in the log of the service, which died while it told this".to_owned();
         let run = Run {
             status,
             reason: text("reason"),
-            error: (status == Status::Failed).then(|| error.to_owned()),
+            error: (status == Status::Failed).then(|| run.error.clone().unwrap_or_else(error)),
             early_stop_reason: text("early_stop_reason"),
             attempts: serde_json::from_value(line["attempts"].clone()).unwrap_or(run.attempts),
             duration_s: line["duration_s"].as_f64(),

@@ -1,6 +1,7 @@
 //! What the service must not lose, and the order in which runs are begun. Nothing above these two
 //! traits knows where that is kept.
 
+mod lent;
 mod recent;
 pub mod run;
 pub mod sqlite;

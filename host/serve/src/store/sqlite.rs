@@ -1,11 +1,12 @@
 //! Store and queue in one SQLite file, in WAL mode, each commit synced.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::lent::Lent;
 use super::recent::Recent;
 use super::{Idempotency, Queue, Run, Status, Store, StoreError, StoredEvent, Submitted, Wanted};
 use crate::auth::Scope;
@@ -31,11 +32,14 @@ PRAGMA user_version = 1;
 ";
 const INSERT: &str = "INSERT INTO events (run, id, kind, data) VALUES (?1, ?2, ?3, ?4)";
 
+/// Two read at a time: one that looks through all runs keeps nobody waiting.
+const READERS: usize = 2;
+
 /// The file. Cheap to clone.
 #[derive(Clone)]
 pub struct Sqlite {
-    writer: Arc<Mutex<Connection>>,
-    reader: Arc<Mutex<Connection>>,
+    writer: Arc<Lent>,
+    readers: Arc<Lent>,
     recent: Arc<Recent>,
 }
 
@@ -80,40 +84,31 @@ impl Sqlite {
                 path.display()
             )));
         }
-        let reader = connect().map_err(shown)?;
-        reader
-            .pragma_update(None, "query_only", true)
-            .map_err(shown)?;
+        let reader = || -> Result<Connection, rusqlite::Error> {
+            let c = connect()?;
+            c.pragma_update(None, "query_only", true)?;
+            Ok(c)
+        };
+        let readers: Result<Vec<Connection>, _> = (0..READERS).map(|_| reader()).collect();
         Ok(Sqlite {
-            writer: Arc::new(Mutex::new(writer)),
-            reader: Arc::new(Mutex::new(reader)),
+            writer: Lent::new(vec![writer]),
+            readers: Lent::new(readers.map_err(shown)?),
             recent: Arc::default(),
         })
-    }
-
-    async fn on<T: Send + 'static>(
-        connection: &Arc<Mutex<Connection>>,
-        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let connection = connection.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            work(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
-        });
-        done.await
-            .unwrap_or_else(|e| Err(StoreError(e.to_string())))
     }
 
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        Sqlite::on(&self.writer, move |c| {
-            let t = c.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            let done = work(&t)?;
-            t.commit()?;
-            Ok(done)
-        })
-        .await
+        self.writer
+            .on(move |c| {
+                let t = c.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                let done = work(&t)?;
+                t.commit()?;
+                Ok(done)
+            })
+            .await
     }
 
     /// Writes a run, and what belongs to it.
@@ -123,21 +118,23 @@ impl Sqlite {
         more: impl FnOnce(&rusqlite::Transaction<'_>) -> Result<(), StoreError> + Send + 'static,
     ) -> Result<(), StoreError> {
         let (run, recent) = (run.clone(), self.recent.clone());
-        Sqlite::on(&self.writer, move |c| {
-            let write = || {
-                let t = c.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                update(&t, &run)?;
-                more(&t)?;
-                Ok(t.commit()?)
-            };
-            let written = write();
-            match written {
-                Ok(()) => recent.written(&run),
-                Err(_) => recent.forget(&run.run_id),
-            }
-            written
-        })
-        .await
+        self.writer
+            .on(move |c| {
+                let write = || {
+                    let t =
+                        c.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                    update(&t, &run)?;
+                    more(&t)?;
+                    Ok(t.commit()?)
+                };
+                let written = write();
+                match written {
+                    Ok(()) => recent.written(&run),
+                    Err(_) => recent.forget(&run.run_id),
+                }
+                written
+            })
+            .await
     }
 }
 
@@ -213,7 +210,7 @@ impl Store for Sqlite {
 
     async fn submitted(&self, key: &Idempotency) -> Result<Option<Submitted>, StoreError> {
         let key = key.clone();
-        Sqlite::on(&self.reader, move |c| former(c, &key)).await
+        self.readers.on(move |c| former(c, &key)).await
     }
 
     async fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
@@ -222,7 +219,7 @@ impl Store for Sqlite {
             Err(writes) => writes,
         };
         let id = id.to_owned();
-        let found = Sqlite::on(&self.reader, move |c| find(c, &id)).await?;
+        let found = self.readers.on(move |c| find(c, &id)).await?;
         if let Some(run) = &found {
             self.recent.read(run, writes);
         }
@@ -248,38 +245,39 @@ impl Store for Sqlite {
             Scope::All => None,
             Scope::Only(slugs) => Some(serde_json::to_string(slugs)?),
         };
-        Sqlite::on(&self.reader, move |c| {
-            let mut statement = c.prepare(
-                "SELECT seq, body FROM runs
+        self.readers
+            .on(move |c| {
+                let mut statement = c.prepare(
+                    "SELECT seq, body FROM runs
                  WHERE (?1 IS NULL OR seq < ?1) AND (?2 IS NULL OR workspace = ?2)
                    AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR created >= ?4)
                    AND (?5 IS NULL OR workspace IN (SELECT value FROM json_each(?5)))
                  ORDER BY seq DESC LIMIT ?6",
-            )?;
-            let limit = i64::try_from(w.limit).unwrap_or(i64::MAX).saturating_add(1);
-            let before = w.before.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
-            let status = w.status.map(Status::word);
-            let rows = statement.query_map(
-                params![before, w.workspace, status, w.since, slugs, limit],
-                body,
-            )?;
-            let mut found = Vec::new();
-            let mut last = None;
-            for row in rows {
-                let (seq, text) = row?;
-                if found.len() == w.limit {
-                    return Ok((found, last));
+                )?;
+                let limit = i64::try_from(w.limit).unwrap_or(i64::MAX).saturating_add(1);
+                let before = w.before.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
+                let status = w.status.map(Status::word);
+                let rows = statement.query_map(
+                    params![before, w.workspace, status, w.since, slugs, limit],
+                    body,
+                )?;
+                let mut found = Vec::new();
+                let mut last = None;
+                for row in rows {
+                    let (seq, text) = row?;
+                    if found.len() == w.limit {
+                        return Ok((found, last));
+                    }
+                    found.push(serde_json::from_str(&text)?);
+                    last = Some(seq);
                 }
-                found.push(serde_json::from_str(&text)?);
-                last = Some(seq);
-            }
-            Ok((found, None))
-        })
-        .await
+                Ok((found, None))
+            })
+            .await
     }
 
     async fn unfinished(&self) -> Result<Vec<Run>, StoreError> {
-        Sqlite::on(&self.reader, |c| {
+        self.readers.on(|c| {
             let mut statement = c.prepare(
                 "SELECT seq, body FROM runs WHERE status IN ('queued', 'running', 'paused') ORDER BY seq",
             )?;
@@ -315,42 +313,44 @@ impl Store for Sqlite {
         bytes: usize,
     ) -> Result<Vec<StoredEvent>, StoreError> {
         let (run, after) = (run.to_owned(), i64::try_from(after).unwrap_or(i64::MAX));
-        Sqlite::on(&self.reader, move |c| {
-            let mut statement = c.prepare(
+        self.readers
+            .on(move |c| {
+                let mut statement = c.prepare(
                 "SELECT id, kind, data FROM events WHERE run = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
             )?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let rows = statement.query_map(params![run, after, limit], |r| {
-                Ok(StoredEvent {
-                    id: r.get(0)?,
-                    kind: r.get(1)?,
-                    data: r.get(2)?,
-                })
-            })?;
-            let (mut events, mut all) = (Vec::new(), 0);
-            for event in rows {
-                let event: StoredEvent = event?;
-                all += event.data.len();
-                events.push(event);
-                if all >= bytes {
-                    break;
+                let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+                let rows = statement.query_map(params![run, after, limit], |r| {
+                    Ok(StoredEvent {
+                        id: r.get(0)?,
+                        kind: r.get(1)?,
+                        data: r.get(2)?,
+                    })
+                })?;
+                let (mut events, mut all) = (Vec::new(), 0);
+                for event in rows {
+                    let event: StoredEvent = event?;
+                    all += event.data.len();
+                    events.push(event);
+                    if all >= bytes {
+                        break;
+                    }
                 }
-            }
-            Ok(events)
-        })
-        .await
+                Ok(events)
+            })
+            .await
     }
 
     async fn bounds(&self, run: &str) -> Result<(u64, u64), StoreError> {
         let run = run.to_owned();
-        Sqlite::on(&self.reader, move |c| {
-            Ok(c.query_row(
-                "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM events WHERE run = ?1",
-                [run],
-                |r| Ok((r.get(0)?, r.get(1)?)),
-            )?)
-        })
-        .await
+        self.readers
+            .on(move |c| {
+                Ok(c.query_row(
+                    "SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM events WHERE run = ?1",
+                    [run],
+                    |r| Ok((r.get(0)?, r.get(1)?)),
+                )?)
+            })
+            .await
     }
 }
 
@@ -396,10 +396,11 @@ impl Queue for Sqlite {
     }
 
     async fn waiting(&self) -> Result<u64, StoreError> {
-        Sqlite::on(&self.reader, |c| {
-            let count = "SELECT count(*) FROM queue WHERE taken = 0";
-            Ok(c.query_row(count, [], |r| r.get(0))?)
-        })
-        .await
+        self.readers
+            .on(|c| {
+                let count = "SELECT count(*) FROM queue WHERE taken = 0";
+                Ok(c.query_row(count, [], |r| r.get(0))?)
+            })
+            .await
     }
 }
