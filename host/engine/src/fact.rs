@@ -187,6 +187,9 @@ pub enum Claim {
 pub struct Past {
     /// When, RFC 3339.
     pub at: String,
+    /// Its number there, if it stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// What.
     #[serde(flatten)]
     pub fact: Fact,

@@ -236,6 +236,7 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
     l.file.remember(&written.entry)?;
     let recorded = Past {
         at: clock::now(),
+        seq: None,
         fact: Fact::Recorded {
             files: written.files,
         },
@@ -246,6 +247,7 @@ async fn absorb(l: &mut Loop, worker: &Worker, lines: Vec<Line>) -> Result<bool,
     let attempt = c.prepared.as_ref().map(|p| p.attempt_id.clone());
     let past = |line: Line| Past {
         at: line.at,
+        seq: Some(line.seq),
         fact: line.fact,
     };
     let mut facts: Vec<Past> = lines.into_iter().map(past).collect();

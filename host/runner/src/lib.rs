@@ -77,3 +77,4 @@ pub use run::{Begun, Opened, Summary, run};
 pub use setup::{RunOptions, Setup};
 pub use steer::Desk;
 pub use trust::Trust;
+pub use worker::each_of_workers;

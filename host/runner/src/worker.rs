@@ -24,6 +24,8 @@ use crate::setup::Setup;
 pub const DIR: &str = ".ralph/worktrees";
 /// What a worktree is for, relative to the project's root in it. Written last: without it a worktree is half made.
 const NOTE: &str = ".ralph/worker.json";
+/// So often a branch's name that was free may be taken when it is to be made.
+const BRANCH_TRIES: u32 = 20;
 /// A copied log may be this big.
 const COPY_MAX: u64 = 65 << 20;
 
@@ -73,15 +75,7 @@ impl Worker {
     }
 
     fn open(main: &Setup, dir: &str) -> Result<Option<Worker>, Error> {
-        let root = main.project.ws.root().join(dir).join(main.git.prefix());
-        if !root.is_dir() {
-            return Ok(None);
-        }
-        let ws = Workspace::open(&root)?;
-        let Some(note) = ws.read(NOTE, 1 << 16)? else {
-            return Ok(None);
-        };
-        let Ok(note) = serde_json::from_slice(&note) else {
+        let Some((note, ws)) = made(&main.project.ws, dir, main.git.prefix())? else {
             return Ok(None);
         };
         Ok(Some(Worker {
@@ -110,8 +104,19 @@ impl Worker {
         let ws = &main.project.ws;
         ws.create_dir_all(DIR)?;
         ws.write_relaxed(&format!("{DIR}/.gitignore"), b"*\n")?;
-        let branch = free_branch(main, task).await?;
-        main.git.worktree_add(&dir, &branch, &base).await?;
+        let mut tries = BRANCH_TRIES;
+        let branch = loop {
+            let branch = free_branch(main, task).await?;
+            tries -= 1;
+            match main.git.worktree_add(&dir, &branch, &base).await {
+                Ok(()) => break branch,
+                // Another run in this repository was faster.
+                Err(_) if tries > 0 && main.git.branch_exists(&branch).await? => {
+                    remove(main, &dir).await?;
+                }
+                Err(e) => return Err(e.into()),
+            }
+        };
         let root = ws.root().join(&dir).join(main.git.prefix());
         let ws = Workspace::open(&root)?;
         let note = Note {
@@ -343,6 +348,40 @@ async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
     Err(Error::Usage(format!(
         "there are a thousand branches named {name}-…; delete those that are no longer needed"
     )))
+}
+
+/// The worktree in this directory, if it is wholly made.
+fn made(ws: &Workspace, dir: &str, prefix: &str) -> Result<Option<(Note, Workspace)>, Error> {
+    let root = ws.root().join(dir).join(prefix);
+    if !root.is_dir() {
+        return Ok(None);
+    }
+    let ws = Workspace::open(&root)?;
+    let Some(note) = ws.read(NOTE, 1 << 16)? else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_slice(&note).ok().map(|note| (note, ws)))
+}
+
+/// What stands in the journals of workers whose worktrees are there, by their tasks. `prefix` is where
+/// the project is in its repository.
+///
+/// # Errors
+/// One can't be read.
+pub fn each_of_workers(
+    ws: &Workspace,
+    prefix: &str,
+    mut each: impl FnMut(&str, Line),
+) -> Result<(), Error> {
+    if !ws.exists(DIR) {
+        return Ok(());
+    }
+    for name in ws.list(DIR)? {
+        if let Some((note, ws)) = made(ws, &format!("{DIR}/{name}"), prefix)? {
+            journal::each(&ws, |line| each(&note.task, line))?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows a worker's events as what they are.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use crate::audit::Audit;
 use crate::auth::Access;
@@ -33,6 +34,8 @@ pub struct App {
     pub queue: Arc<dyn Queue>,
     /// Runs that are on.
     pub(crate) runs: Runs,
+    /// Requests that change something, until they are done.
+    pub(crate) acting: TaskTracker,
     /// True once the service is about to end.
     pub draining: watch::Sender<bool>,
     /// True once it ends: streams do too.

@@ -12,6 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
 use crate::app::Shared;
@@ -26,6 +27,8 @@ const HEAD_MAX: usize = 64 * 1024;
 /// What the system takes in for a client that doesn't read: left to itself it takes in megabytes for
 /// each, and whoever does read waits while it does.
 const UNREAD_MAX: usize = 256 * 1024;
+/// A client that takes nothing of what it is sent for so long is let go.
+const UNREAD_TIME: Duration = Duration::from_secs(60);
 /// At the end, answers have so long to be written.
 const END_TIME: Duration = Duration::from_secs(2);
 
@@ -42,9 +45,11 @@ pub async fn serve(
     let mut ending = std::pin::pin!(ending);
     loop {
         // Who finds no place waits in the system's queue.
-        let Ok(place) = places.clone().acquire_owned().await else {
-            break;
+        let place = tokio::select! {
+            () = &mut ending => break,
+            place = places.clone().acquire_owned() => place,
         };
+        let Ok(place) = place else { break };
         let stream = tokio::select! {
             () = &mut ending => break,
             accepted = listener.accept() => match accepted {
@@ -63,9 +68,9 @@ pub async fn serve(
         tokio::spawn(async move {
             let _place = place;
             match tls {
-                None => speak(stream, service, watcher).await,
+                None => speak(stream, service, watcher, UNREAD_TIME).await,
                 Some(tls) => match tokio::time::timeout(HANDSHAKE_TIME, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => speak(stream, service, watcher).await,
+                    Ok(Ok(stream)) => speak(stream, service, watcher, UNREAD_TIME).await,
                     Ok(Err(e)) => tracing::debug!("no TLS: {e}"),
                     Err(_) => tracing::debug!("no TLS in time"),
                 },
@@ -73,14 +78,24 @@ pub async fn serve(
         });
     }
     drop(listener);
-    let _ = tokio::time::timeout(END_TIME, graceful.shutdown()).await;
+    app.acting.close();
+    let over = async {
+        graceful.shutdown().await;
+        // Whose client went away in the middle of it.
+        app.acting.wait().await;
+    };
+    let _ = tokio::time::timeout(END_TIME, over).await;
 }
 
 async fn speak(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: TowerToHyperService<Router>,
     watcher: Watcher,
+    unread: Duration,
 ) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(unread));
+    let stream = Box::pin(stream);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
@@ -88,5 +103,31 @@ async fn speak(
         .serve_connection(TokioIo::new(stream), service);
     if let Err(e) = watcher.watch(connection).await {
         tracing::debug!("a connection ended: {e}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_takes_nothing_is_let_go() {
+        const LENGTH: usize = 1 << 20;
+        let (mut mine, theirs) = tokio::io::duplex(1024);
+        let router = Router::new().route("/", get(async || vec![b'x'; LENGTH]));
+        let service = TowerToHyperService::new(router);
+        let watcher = GracefulShutdown::new().watcher();
+        mine.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            .await
+            .unwrap();
+        // To its end, though nothing is read.
+        speak(theirs, service, watcher, Duration::from_millis(50)).await;
+        let mut all = Vec::new();
+        mine.read_to_end(&mut all).await.unwrap();
+        assert!(all.starts_with(b"HTTP/1.1 200 OK") && all.len() < LENGTH);
     }
 }

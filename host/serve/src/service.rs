@@ -13,6 +13,7 @@ use rustix::fs::{FlockOperation, flock};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::task::TaskTracker;
 
 use crate::app::{App, Shared};
 use crate::audit::Audit;
@@ -73,6 +74,7 @@ impl Service {
         let names = Names::new(addr, &settings.serve);
         let app = Arc::new(App {
             runs: Runs::new(settings.serve.max_runs),
+            acting: TaskTracker::new(),
             store: store.clone(),
             queue: store,
             closing: watch::channel(false).0,

@@ -65,6 +65,7 @@ mod serve_audit;
 mod serve_client;
 mod serve_client_rust;
 mod serve_disk;
+mod serve_edges;
 mod serve_kill_sweep;
 mod serve_openapi;
 mod serve_prompts;

@@ -44,6 +44,9 @@ struct Clients {
 
 fn submission(number: usize) -> Value {
     let mut wanted = json!({ "workspace_slug": "site" });
+    if number.is_multiple_of(3) {
+        wanted["config"] = json!({ "parallel": 2 });
+    }
     if number.is_multiple_of(2) {
         wanted["prompt_path"] = format!("prompts/p{}.yaml", number % PROMPTS).into();
     }
@@ -260,11 +263,30 @@ fn runs(p: &Project, clients: &Clients, addr: SocketAddr) {
                 "{task}: {events:#?}"
             );
             assert_eq!(log.matches(&format!("ralph: {task} ")).count(), 1, "{log}");
+            nodes(events, task);
         }
         assert_eq!(log.lines().count(), 2, "{log}");
     }
     let branches = p.git(&["branch", "--list", "ralph/*"]);
     assert_eq!(branches.lines().count(), RUNS, "{branches}");
+}
+
+/// Each attempt was selected before, and each node of it that started ended before it did.
+fn nodes(events: &[Event], task: &str) {
+    let mut on = None;
+    let mut open = false;
+    for event in events.iter().filter(|e| e.data["task"] == task) {
+        match (event.kind.as_str(), event.data["status"].as_str()) {
+            ("selected", _) => on = Some(event.data["iteration"].clone()),
+            ("node", Some("started")) => open = true,
+            ("node", _) => open = false,
+            ("attempt", _) => {
+                assert!(!open, "{event:?}: {events:#?}");
+                assert_eq!(on, Some(event.data["iteration"].clone()), "{events:#?}");
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What was done was in the audit before it was, and each end is there once.

@@ -9,6 +9,8 @@ use tokio::io::{DuplexStream, duplex};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::yield_now;
 
+use tokio::io::AsyncReadExt;
+
 use super::*;
 use crate::feed::{Feed, marker};
 use crate::message::Params;

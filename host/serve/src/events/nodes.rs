@@ -1,41 +1,46 @@
-//! What a run's events are to clients: each phase of an iteration is a node that starts and ends.
+//! What a run's events are to clients. Facts are numbered as in the journal that they stand in, the
+//! run's or a worker's, so that a service finds out which of them a former one hasn't told.
 
 use std::collections::HashMap;
 
 use ralph_engine::event::Event;
-use ralph_engine::fact::{Fact, Phase};
+use ralph_engine::fact::Fact;
+use ralph_engine::gates::Groups;
 use ralph_engine::text::one_line;
-use ralph_engine::types::{AgentEvent, AgentOutcome, GateResult, Role, Verdict};
+use ralph_engine::types::{AgentEvent, Role};
 use ralph_runner::clock;
 use ralph_runner::journal::Line;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+
+use super::attempt::{Attempt, SUMMARY_MAX};
+use super::told::{CLAIM, SEQ, Told};
 
 /// Of one thing that an agent says.
 const TEXT_MAX: usize = 8 * 1024;
-const SUMMARY_MAX: usize = 1000;
-/// In each event that a fact was made into: the fact's number in the journal.
-pub(super) const SEQ: &str = "journal_seq";
 
 /// Follows a run. Workers of a parallel run are told apart by their tasks.
 pub(super) struct Nodes {
     run: String,
-    open: HashMap<String, Open>,
+    /// The run's own iteration has no task here.
+    open: HashMap<String, Attempt>,
+    /// Selected, and maybe a worker's, who tells that itself.
+    selected: Option<(Attempt, Value)>,
     iterations: u32,
     /// The journal's number of the fact that was followed last.
     seq: u64,
+    claims: HashMap<String, Claim>,
+    groups: Groups,
 }
 
-/// An iteration that is on.
-#[derive(Default)]
-struct Open {
+/// A worker's worktree, from its making on.
+#[derive(Clone, Copy)]
+struct Claim {
+    /// The number of the fact that it was made for, in the run's journal.
+    id: u64,
+    /// As [`Nodes::seq`], in its own journal.
+    seq: u64,
+    /// Its last iteration.
     iteration: u32,
-    task: String,
-    title: String,
-    /// The node that is on, and since when.
-    node: Option<(Phase, String)>,
-    /// What goes into its end.
-    members: Map<String, Value>,
-    results: Vec<Value>,
 }
 
 impl Nodes {
@@ -43,8 +48,11 @@ impl Nodes {
         Nodes {
             run: run.to_owned(),
             open: HashMap::new(),
+            selected: None,
             iterations: 0,
             seq: 0,
+            claims: HashMap::new(),
+            groups: Groups::default(),
         }
     }
 
@@ -59,27 +67,92 @@ impl Nodes {
         event
     }
 
+    /// Each fact is told once, right after it was journaled.
     pub(super) fn of(&mut self, event: &Event) -> Vec<Value> {
         let now = clock::now();
-        let Event::Fact(fact) = event else {
-            let mut events = Vec::new();
-            self.take("", event, &now, &mut events);
-            return events.into_iter().map(|e| self.at(e, &now)).collect();
-        };
-        // Each fact is told once, right after it was journaled.
-        self.seq += 1;
-        self.told(fact, &now)
+        match event {
+            Event::Fact(fact) => {
+                self.seq += 1;
+                self.told(fact, &now)
+            }
+            Event::Worker { task, what } => match &**what {
+                Event::Fact(fact) => {
+                    let next = self.claims.get(task).map_or(1, |claim| claim.seq + 1);
+                    self.of_worker(task, next, fact, &now)
+                }
+                what => self.other(task, what, &now),
+            },
+            event => self.other("", event, &now),
+        }
     }
 
-    /// The same of a fact that a former service has journaled.
-    pub(super) fn past(&mut self, line: &Line) -> Vec<Value> {
+    /// The same of what a former service has journaled; what it hasn't told of that.
+    pub(super) fn past(&mut self, line: &Line, told: &Told) -> Vec<Value> {
         self.seq = line.seq;
-        if let Fact::Claimed { .. } = line.fact {
-            // The worker told of it itself, and nobody knows how much.
-            self.open.remove("");
+        let mut events = match &line.fact {
+            Fact::Absorbed { task, facts, .. } => {
+                let mut events = Vec::new();
+                for past in facts {
+                    match past.seq {
+                        Some(seq) => {
+                            let more = self.past_of_worker(task, seq, &past.fact, &past.at, told);
+                            events.extend(more);
+                        }
+                        // Journaled before that was written down.
+                        None if matches!(past.fact, Fact::Selected { .. }) => self.iterations += 1,
+                        None => {}
+                    }
+                }
+                events
+            }
+            _ => Vec::new(),
+        };
+        let own = self.told(&line.fact, &line.at);
+        if line.seq > told.to() {
+            events.extend(own);
+        }
+        events
+    }
+
+    /// The same of a worker's journal.
+    pub(super) fn past_of_worker(
+        &mut self,
+        task: &str,
+        seq: u64,
+        fact: &Fact,
+        at: &str,
+        told: &Told,
+    ) -> Vec<Value> {
+        let Some(claim) = self.claims.get(task).copied() else {
+            return Vec::new();
+        };
+        if seq <= claim.seq {
             return Vec::new();
         }
-        self.told(&line.fact, &line.at)
+        let events = self.of_worker(task, seq, fact, at);
+        match seq > told.to_in(claim.id) {
+            true => events,
+            false => Vec::new(),
+        }
+    }
+
+    fn of_worker(&mut self, task: &str, seq: u64, fact: &Fact, at: &str) -> Vec<Value> {
+        let own = self.seq;
+        let claim = self.claims.entry(task.to_owned());
+        let claim = claim.or_insert(Claim {
+            id: own,
+            seq: 0,
+            iteration: 0,
+        });
+        claim.seq = seq;
+        let id = claim.id;
+        let mut events = Vec::new();
+        self.fact(task, fact, at, &mut events);
+        let with = |mut event: Value| {
+            event[CLAIM] = json!([id, seq]);
+            self.at(event, at)
+        };
+        events.into_iter().map(with).collect()
     }
 
     fn told(&mut self, fact: &Fact, at: &str) -> Vec<Value> {
@@ -92,16 +165,15 @@ impl Nodes {
         events.into_iter().map(with).collect()
     }
 
-    fn take(&mut self, worker: &str, event: &Event, at: &str, out: &mut Vec<Value>) {
-        match event {
-            Event::Worker { task, what } => self.take(task, what, at, out),
+    fn other(&self, worker: &str, event: &Event, at: &str) -> Vec<Value> {
+        let event = match event {
             Event::Notice { text } => {
-                out.push(json!({ "type": "notice", "text": one_line(text, SUMMARY_MAX) }));
+                Some(json!({ "type": "notice", "text": one_line(text, SUMMARY_MAX) }))
             }
-            Event::Agent { role, what } => out.extend(self.said(worker, *role, what)),
-            Event::GateStarted { .. } => {}
-            Event::Fact(fact) => self.fact(worker, fact, at, out),
-        }
+            Event::Agent { role, what } => self.said(worker, *role, what),
+            Event::GateStarted { .. } | Event::Fact(_) | Event::Worker { .. } => None,
+        };
+        event.map(|event| self.at(event, at)).into_iter().collect()
     }
 
     fn said(&self, worker: &str, role: Role, what: &AgentEvent) -> Option<Value> {
@@ -129,22 +201,30 @@ impl Nodes {
 
     fn fact(&mut self, worker: &str, fact: &Fact, at: &str, out: &mut Vec<Value>) {
         match fact {
+            Fact::RunStarted { rules, .. } => self.groups = rules.groups.clone(),
             Fact::Selected { task, done, total } => {
-                self.iterations += 1;
-                let open = Open {
-                    iteration: self.iterations,
-                    task: task.id.clone(),
-                    title: one_line(&task.title, 200),
-                    ..Open::default()
-                };
-                out.push(json!({
-                    "type": "selected", "iteration": open.iteration, "task": open.task,
-                    "title": open.title, "done": done, "total": total,
-                }));
-                self.open.insert(worker.to_owned(), open);
+                let attempt = Attempt::new(self.iterations + 1, &task.id);
+                let event = json!({
+                    "type": "selected", "iteration": attempt.iteration, "task": attempt.task,
+                    "title": one_line(&task.title, 200), "done": done, "total": total,
+                });
+                match worker {
+                    "" => self.selected = Some((attempt, event)),
+                    worker => self.begun(worker, attempt, event, out),
+                }
             }
-            // A worker takes it up, and tells of it itself.
-            Fact::Claimed { .. } if self.open.remove(worker).is_some() => self.iterations -= 1,
+            Fact::Claimed { task, fresh, .. } => {
+                self.selected = None;
+                if *fresh {
+                    let claim = Claim {
+                        id: self.seq,
+                        seq: 0,
+                        iteration: 0,
+                    };
+                    self.claims.insert(task.clone(), claim);
+                }
+            }
+            Fact::Absorbed { task, facts, .. } => out.extend(self.unmerged(task, facts)),
             Fact::PauseAsked { .. } => out.push(json!({ "type": "state", "status": "paused" })),
             Fact::ResumeAsked => out.push(json!({ "type": "state", "status": "running" })),
             Fact::Injected { .. } => out.push(json!({ "type": "injected" })),
@@ -152,123 +232,52 @@ impl Nodes {
                 out.push(json!({ "type": "state", "status": "waiting", "until": until }));
             }
             _ => {
-                // A worker that is taken up stands in the middle of an iteration.
-                let iterations = self.iterations.max(1);
-                let open = self.open.entry(worker.to_owned()).or_insert_with(|| Open {
-                    iteration: iterations,
-                    task: worker.to_owned(),
-                    ..Open::default()
-                });
-                open.fact(fact, at, out);
+                if worker.is_empty()
+                    && matches!(fact, Fact::Started { .. })
+                    && let Some((attempt, event)) = self.selected.take()
+                {
+                    self.begun(worker, attempt, event, out);
+                }
+                if let Some(attempt) = self.open.get_mut(worker) {
+                    attempt.fact(fact, &self.groups, at, out);
+                }
                 if matches!(fact, Fact::IterationEnded { .. }) {
                     self.open.remove(worker);
                 }
             }
         }
     }
-}
 
-impl Open {
-    fn fact(&mut self, fact: &Fact, at: &str, out: &mut Vec<Value>) {
-        match fact {
-            Fact::Started { phase } => {
-                self.end(at, out);
-                out.push(self.node(*phase, "started"));
-                self.node = Some((*phase, at.to_owned()));
-            }
-            Fact::Prepared {
-                attempt_id,
-                fingerprint,
-                ..
-            } => {
-                self.set("attempt_id", attempt_id.clone());
-                self.set("prompt_sha", fingerprint.clone());
-            }
-            Fact::AgentEnded { outcome, usage, .. } => {
-                let how = match outcome {
-                    AgentOutcome::Finished { .. } => "finished",
-                    AgentOutcome::Limited { .. } => "limited",
-                    AgentOutcome::Unauthenticated { .. } => "unauthenticated",
-                    AgentOutcome::Failed { .. } => "failed",
-                    AgentOutcome::TimedOut { .. } => "timed_out",
-                    AgentOutcome::Interrupted => "interrupted",
-                };
-                self.set("outcome", how);
-                self.set("usage", json!(usage));
-            }
-            Fact::ChangesSeen { files, .. } => self.set("files_changed", *files),
-            Fact::GateAnswered { result, millis, .. } => {
-                let result = gate(result, *millis);
-                self.results.push(result);
-            }
-            Fact::Answered {
-                role,
-                verdict,
-                millis,
-                ..
-            } => {
-                let name = match role {
-                    Role::Review => "review",
-                    _ => "judge",
-                };
-                self.results.push(result(name, verdict, *millis));
-            }
-            Fact::Committed { sha: Some(sha), .. } => self.set("commit", sha.clone()),
-            Fact::IterationEnded {
-                result,
-                reason,
-                progress,
-            } => {
-                self.end(at, out);
-                out.push(json!({
-                    "type": "attempt", "iteration": self.iteration, "task": self.task,
-                    "result": result, "reason": one_line(reason, SUMMARY_MAX), "progress": progress,
-                }));
-            }
-            _ => {}
+    /// It is their iteration.
+    fn begun(&mut self, worker: &str, attempt: Attempt, event: Value, out: &mut Vec<Value>) {
+        self.iterations = attempt.iteration;
+        if let Some(claim) = self.claims.get_mut(worker) {
+            claim.iteration = attempt.iteration;
         }
+        out.push(event);
+        self.open.insert(worker.to_owned(), attempt);
     }
 
-    fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.members.insert(name.to_owned(), value.into());
-    }
-
-    fn node(&self, phase: Phase, status: &str) -> Value {
-        json!({
-            "type": "node", "node": phase, "status": status,
-            "iteration": self.iteration, "task": self.task,
-        })
-    }
-
-    /// Ends the node that is on.
-    fn end(&mut self, at: &str, out: &mut Vec<Value>) {
-        let Some((phase, since)) = self.node.take() else {
-            return;
+    /// What its worker has told of an iteration isn't what it came to.
+    fn unmerged(&self, task: &str, facts: &[ralph_engine::fact::Past]) -> Option<Value> {
+        if !facts
+            .iter()
+            .any(|p| matches!(p.fact, Fact::MergeRefused { .. }))
+        {
+            return None;
+        }
+        let claim = self.claims.get(task)?;
+        let Fact::IterationEnded {
+            result,
+            reason,
+            progress,
+        } = &facts.last()?.fact
+        else {
+            return None;
         };
-        let results = std::mem::take(&mut self.results);
-        let failed = results.iter().any(|r| r["passed"] == false);
-        let mut node = self.node(phase, if failed { "failed" } else { "completed" });
-        node["duration_s"] = clock::seconds(&since, at).into();
-        if !results.is_empty() {
-            node["done_when_results"] = results.into();
-        }
-        for (name, value) in std::mem::take(&mut self.members) {
-            node[name] = value;
-        }
-        out.push(node);
+        Some(json!({
+            "type": "attempt", "iteration": claim.iteration, "task": task,
+            "result": result, "reason": one_line(reason, SUMMARY_MAX), "progress": progress,
+        }))
     }
-}
-
-fn gate(gate: &GateResult, millis: u64) -> Value {
-    let mut value = result(&gate.name, &gate.verdict, millis);
-    value["severity"] = json!(gate.severity);
-    value
-}
-
-fn result(name: &str, verdict: &Verdict, millis: u64) -> Value {
-    json!({
-        "name": name, "passed": verdict.passed(), "status": verdict.status,
-        "summary": one_line(&verdict.summary, SUMMARY_MAX),
-        "findings": verdict.findings.len(), "duration_s": millis as f64 / 1e3,
-    })
 }

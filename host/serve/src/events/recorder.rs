@@ -14,63 +14,14 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::live::Live;
-use super::nodes::{Nodes, SEQ};
+use super::nodes::Nodes;
+use super::told::Told;
 use crate::app::Shared;
 use crate::runs::again;
-use crate::store::{Store, StoreError, StoredEvent};
+use crate::store::{StoreError, StoredEvent};
 
 /// Events that may wait for the disk; beyond that, what an agent prints is left out and counted.
 const WAITING: usize = 4096;
-
-/// Events that are looked through at a time.
-const PAGE: u64 = 256;
-
-/// How far a run's events follow its journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// There are none.
-    Nothing,
-    /// To the fact of this number.
-    To(u64),
-    /// Those that say it aren't kept any more.
-    Unknown,
-}
-
-impl Told {
-    /// The number of the fact that was told last.
-    pub fn to(self) -> u64 {
-        match self {
-            Told::Nothing => 0,
-            Told::To(seq) => seq,
-            Told::Unknown => u64::MAX,
-        }
-    }
-}
-
-/// Asks the events that are kept.
-///
-/// # Errors
-/// The store can't be read.
-pub async fn told(store: &dyn Store, run: &str) -> Result<Told, StoreError> {
-    let (first, last) = store.bounds(run).await?;
-    if last == 0 {
-        return Ok(Told::Nothing);
-    }
-    let mut to = last;
-    while to >= first {
-        let after = to.saturating_sub(PAGE).max(first - 1);
-        let page = store.events(run, after, PAGE as usize, usize::MAX).await?;
-        let seq = |e: &StoredEvent| serde_json::from_str::<Value>(&e.data).ok()?[SEQ].as_u64();
-        if let Some(seq) = page.iter().rev().find_map(seq) {
-            return Ok(Told::To(seq));
-        }
-        to = after;
-    }
-    Ok(match first {
-        1 => Told::To(0),
-        _ => Told::Unknown,
-    })
-}
 
 /// Takes a run's events.
 pub struct Recorder {
@@ -108,16 +59,25 @@ impl Recorder {
         self.some.notify_one();
     }
 
-    /// Follows what a former service has journaled, and tells what comes after the fact that was
-    /// told last.
-    pub fn past(&self, line: &Line, told: u64) {
+    /// Follows what a former service has journaled, and tells what it hasn't told.
+    pub fn past(&self, line: &Line, told: &Told) {
+        self.put(|nodes| nodes.past(line, told));
+    }
+
+    /// The same of what a worker of it has journaled.
+    pub fn past_of_worker(&self, task: &str, line: &Line, told: &Told) {
+        self.put(|nodes| nodes.past_of_worker(task, line.seq, &line.fact, &line.at, told));
+    }
+
+    fn put(&self, events: impl FnOnce(&mut Nodes) -> Vec<Value>) {
         let mut inner = self.inner();
-        let events = inner.nodes.past(line);
-        if line.seq > told {
-            inner.put(events);
-            drop(inner);
-            self.some.notify_one();
+        let events = events(&mut inner.nodes);
+        if events.is_empty() {
+            return;
         }
+        inner.put(events);
+        drop(inner);
+        self.some.notify_one();
     }
 
     /// Nothing more comes.
@@ -195,13 +155,6 @@ impl Inner {
 
 impl View for Recorder {
     fn event(&self, event: &Event) {
-        let mut inner = self.inner();
-        let events = inner.nodes.of(event);
-        if events.is_empty() {
-            return;
-        }
-        inner.put(events);
-        drop(inner);
-        self.some.notify_one();
+        self.put(|nodes| nodes.of(event));
     }
 }

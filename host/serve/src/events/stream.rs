@@ -18,8 +18,6 @@ use crate::store::{StoreError, StoredEvent};
 /// Events that are read at a time; one more than so many bytes is none more.
 const PAGE: usize = 128;
 const PAGE_BYTES: usize = 32 << 10;
-/// Who takes nothing for so long is let go.
-const STALLED: Duration = Duration::from_secs(120);
 
 struct Stream {
     app: Shared,
@@ -184,15 +182,8 @@ impl Stream {
     }
 
     async fn send(&self, text: String) -> Result<(), Gone> {
-        let sent = tokio::time::timeout(STALLED, self.to.send(Bytes::from(text))).await;
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Gone::Reader),
-            Err(_) => {
-                tracing::warn!("a reader of {} takes nothing; let go", self.run);
-                Err(Gone::Reader)
-            }
-        }
+        let sent = self.to.send(Bytes::from(text)).await;
+        sent.map_err(|_| Gone::Reader)
     }
 }
 

@@ -1,15 +1,18 @@
 //! What a run leaves behind: its patch, receipts, logs, prompts.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Seek, SeekFrom};
 
 use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ralph_workspace::Workspace;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio::io::AsyncReadExt;
+use tokio_util::io::ReaderStream;
 
 use super::runs::readable;
 use crate::app::{App, Shared};
@@ -17,8 +20,8 @@ use crate::caller::{At, Caller};
 use crate::problem::Problem;
 use crate::runs::{own_dir, records};
 
-/// Of one artefact in one answer; more is read by ranges.
-const PART_MAX: u64 = 8 << 20;
+/// So much of an artefact is read at a time.
+const PIECE: usize = 64 << 10;
 /// Artefacts that are listed.
 const LISTED: usize = 10_000;
 
@@ -114,73 +117,97 @@ fn read(app: &App, id: &str, path: &str, range: Option<&str>) -> Result<Response
     }
     let mut file = ws.dir().open(path).map_err(|_| none())?.into_std();
     let size = file.metadata().map_err(Problem::internal)?.len();
-    // A unit that nobody knows here says nothing.
-    let range = range.filter(|range| range.starts_with("bytes="));
-    let (from, to) = match range.map(|r| part(r, size)) {
-        None => (0, size.min(PART_MAX)),
-        Some(Some(part)) => part,
-        Some(None) => {
+    let (status, from, to) = match range.map_or(Part::Whole, |r| part(r, size)) {
+        Part::Whole => (StatusCode::OK, 0, size),
+        Part::Of(from, to) => (StatusCode::PARTIAL_CONTENT, from, to),
+        Part::Nowhere => {
             let status = StatusCode::RANGE_NOT_SATISFIABLE;
             let problem = Problem::new(status, "range", format!("the artefact has {size} bytes"));
             return Ok(([(CONTENT_RANGE, format!("bytes */{size}"))], problem).into_response());
         }
     };
-    let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(from))
-        .and_then(|_| file.take(to - from).read_to_end(&mut bytes))
         .map_err(Problem::internal)?;
     let kind = match path.rsplit_once('.') {
         Some((_, "json")) => "application/json",
         _ => "text/plain; charset=utf-8",
     };
-    let headers = [(CONTENT_TYPE, kind), (ACCEPT_RANGES, "bytes")];
-    if range.is_none() && to == size {
-        return Ok((headers, bytes).into_response());
+    let headers = [
+        (CONTENT_TYPE, kind.to_owned()),
+        (CONTENT_LENGTH, (to - from).to_string()),
+        (ACCEPT_RANGES, "bytes".to_owned()),
+    ];
+    // A log may be longer than memory, and grow meanwhile.
+    let file = tokio::fs::File::from_std(file).take(to - from);
+    let body = Body::from_stream(ReaderStream::with_capacity(file, PIECE));
+    let mut response = (status, headers, body).into_response();
+    if status == StatusCode::PARTIAL_CONTENT {
+        let shown = format!("bytes {from}-{}/{size}", to - 1);
+        let shown = shown.parse().map_err(Problem::internal)?;
+        response.headers_mut().insert(CONTENT_RANGE, shown);
     }
-    let last = (from + bytes.len() as u64).saturating_sub(1);
-    let shown = [(CONTENT_RANGE, format!("bytes {from}-{last}/{size}"))];
-    Ok((StatusCode::PARTIAL_CONTENT, headers, shown, bytes).into_response())
+    Ok(response)
 }
 
-/// One range of bytes, RFC 9110: from where to before where.
-fn part(range: &str, size: u64) -> Option<(u64, u64)> {
-    let (first, last) = range.strip_prefix("bytes=")?.trim().split_once('-')?;
-    let number = |text: &str| text.parse::<u64>().ok();
-    let (from, to) = match (first, last) {
-        ("", n) => (size.saturating_sub(number(n)?), size),
-        (from, "") => (number(from)?, size),
-        (from, to) => {
-            let (from, to) = (number(from)?, number(to)?);
-            if to < from {
-                return None;
-            }
-            (from, to.saturating_add(1).min(size))
-        }
+/// What a `Range` asks for, RFC 9110.
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// It isn't one range of bytes: it says nothing, and all is sent.
+    Whole,
+    /// From where to before where.
+    Of(u64, u64),
+    /// There is nothing there.
+    Nowhere,
+}
+
+fn part(range: &str, size: u64) -> Part {
+    let range = range.strip_prefix("bytes=").map(str::trim);
+    let Some((first, last)) = range.and_then(|r| r.split_once('-')) else {
+        return Part::Whole;
     };
-    (from < size).then(|| (from, to.min(from.saturating_add(PART_MAX))))
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    // A number that is too long is beyond every artefact's end.
+    let number = |text: &str| text.parse::<u64>().unwrap_or(u64::MAX);
+    if !digits(first) || !digits(last) || first.is_empty() && last.is_empty() {
+        return Part::Whole;
+    }
+    let (from, to) = match (first, last) {
+        ("", n) => (size.saturating_sub(number(n)), size),
+        (from, "") => (number(from), size),
+        (from, to) if number(to) < number(from) => return Part::Whole,
+        (from, to) => (number(from), number(to).saturating_add(1).min(size)),
+    };
+    match from < size {
+        true => Part::Of(from, to),
+        false => Part::Nowhere,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::part;
+    use super::{Part, part};
 
     #[test]
     fn ranges() {
         for (range, wanted) in [
-            ("bytes=0-3", Some((0, 4))),
-            ("bytes=5-", Some((5, 10))),
-            ("bytes=-4", Some((6, 10))),
-            ("bytes=-40", Some((0, 10))),
-            ("bytes=8-99", Some((8, 10))),
-            ("bytes=10-", None),
-            ("bytes=3-1", None),
-            ("bytes=-0", None),
-            ("bytes=a-b", None),
-            ("bytes=0-1,3-4", None),
-            ("lines=0-1", None),
+            ("bytes=0-3", Part::Of(0, 4)),
+            ("bytes=5-", Part::Of(5, 10)),
+            ("bytes=-4", Part::Of(6, 10)),
+            ("bytes=-40", Part::Of(0, 10)),
+            ("bytes=8-99", Part::Of(8, 10)),
+            ("bytes=0-99999999999999999999", Part::Of(0, 10)),
+            ("bytes=-99999999999999999999", Part::Of(0, 10)),
+            ("bytes=10-", Part::Nowhere),
+            ("bytes=99999999999999999999-", Part::Nowhere),
+            ("bytes=-0", Part::Nowhere),
+            ("bytes=3-1", Part::Whole),
+            ("bytes=-", Part::Whole),
+            ("bytes=a-b", Part::Whole),
+            ("bytes=0-1,3-4", Part::Whole),
+            ("lines=0-1", Part::Whole),
         ] {
             assert_eq!(part(range, 10), wanted, "{range}");
         }
-        assert_eq!(part("bytes=0-", 0), None);
+        assert_eq!(part("bytes=0-", 0), Part::Nowhere);
     }
 }

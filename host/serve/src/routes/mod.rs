@@ -9,8 +9,9 @@ mod runs;
 mod stats;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use crate::app::Shared;
@@ -56,7 +57,20 @@ pub fn router(app: &Shared) -> Router {
             let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
             Problem::new(status, "method", "this address doesn't take that method")
         })
+        .layer(middleware::from_fn_with_state(app.clone(), whole))
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .with_state(app.clone())
+}
+
+/// What changes something is carried out to its end, also when its client has gone away or its time
+/// is over: what was begun in the audit has its outcome there.
+async fn whole(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    match app.acting.spawn(next.run(request)).await {
+        Ok(response) => response,
+        Err(e) => Problem::internal(e).into_response(),
+    }
 }

@@ -34,7 +34,7 @@ pub struct RunPage {
 pub struct RunQuery {
     /// Of this workspace.
     pub workspace: Option<String>,
-    /// In this state. A run that is paused is listed as running.
+    /// In this state.
     pub status: Option<Status>,
     /// Submitted at this time (RFC 3339) or later.
     #[schemars(extend("format" = "date-time"))]
@@ -58,18 +58,34 @@ pub async fn list(
         caller.may_in(Action::Read, slug)?;
     }
     let since = query.since.map(|s| moment(&s)).transpose()?;
-    let wanted = Wanted {
+    // That one is paused only the run at work knows; for the store it is running.
+    let kept = query.status.map(|status| match status {
+        Status::Paused => Status::Running,
+        status => status,
+    });
+    let limit = limit(query.limit)?;
+    let mut wanted = Wanted {
         scope: caller.scope().clone(),
         workspace: query.workspace,
-        status: query.status,
+        status: kept,
         since,
         before: query.cursor.as_deref().map(cursor).transpose()?,
-        limit: limit(query.limit)?,
+        limit,
     };
-    let (mut runs, next) = app.store.runs(&wanted).await?;
-    for run in &mut runs {
-        app.look(run);
-    }
+    let mut runs = Vec::new();
+    let next = loop {
+        wanted.limit = limit - runs.len();
+        let (mut page, next) = app.store.runs(&wanted).await?;
+        for run in &mut page {
+            app.look(run);
+        }
+        page.retain(|run| query.status.is_none_or(|status| run.status == status));
+        runs.append(&mut page);
+        if runs.len() == limit || next.is_none() {
+            break next;
+        }
+        wanted.before = next;
+    };
     Ok(Json(RunPage {
         runs,
         next_cursor: next.map(|seq| seq.to_string()),

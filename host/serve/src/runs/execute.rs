@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use ralph_engine::fact::EndReason;
 use ralph_runner::{
-    Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Trust, clock, journal,
+    Bus, Control, Error, Opened, RunOptions, Setup, Stopping, Trust, clock, each_of_workers,
+    journal,
 };
 use serde_json::json;
 
 use super::finish::{self, End};
 use super::{Active, tidy, tree};
 use crate::app::Shared;
-use crate::events::recorder::{self, Recorder, Told};
+use crate::events::recorder::Recorder;
+use crate::events::told::Told;
 use crate::store::{Run, Status};
 
 /// Carries a run out that was taken from the queue.
@@ -20,7 +22,7 @@ pub(super) async fn execute(app: &Shared, id: &str) {
     let run = loop {
         match begin(app, id, &control).await {
             Ok(Some(run)) => break run,
-            // Ended before it began.
+            // It has ended, or is just being ended.
             Ok(None) => return,
             Err(e) => tracing::error!("{id} can't be begun: {}", e.detail),
         }
@@ -29,11 +31,20 @@ pub(super) async fn execute(app: &Shared, id: &str) {
             return;
         }
     };
+    to_its_end(app, run, stopping).await;
+}
+
+/// One whose control is known to all.
+pub(super) async fn to_its_end(app: &Shared, run: Run, stopping: Stopping) {
+    let id = run.run_id.clone();
     let carried = tokio::spawn(carry_out(app.clone(), run, stopping));
     let (run, end) = match carried.await {
         Ok(done) => done,
         Err(e) => {
-            let Ok(run) = app.run(id).await else { return };
+            let Ok(run) = app.run(&id).await else {
+                app.runs.active().remove(&id);
+                return;
+            };
             (run, End::failed(format!("the run has panicked: {e}")))
         }
     };
@@ -43,12 +54,13 @@ pub(super) async fn execute(app: &Shared, id: &str) {
         end => {
             finish::finish(app, run, end).await;
             // Not before it is over for everybody: the next service would look into its journal.
-            let over = app.store.run(id).await;
+            let over = app.store.run(&id).await;
             if matches!(over, Ok(Some(run)) if run.status.is_terminal()) {
                 tidy::tidy(app).await;
             }
         }
     }
+    app.runs.active().remove(&id);
 }
 
 /// It is this process's from here on, and can be cancelled.
@@ -64,6 +76,9 @@ async fn begin(
     };
     if run.status.is_terminal() {
         app.queue.done(id).await?;
+        return Ok(None);
+    }
+    if app.runs.active().contains_key(id) {
         return Ok(None);
     }
     if run.cancel_reason.is_some() && run.started_at.is_none() {
@@ -132,27 +147,37 @@ async fn work(
     known(app, run).await?;
     let mut project = tree.project.clone();
     let failed = |e: crate::store::StoreError| Error::Internal(e.to_string());
-    let told = recorder::told(app.store.as_ref(), &run.run_id).await;
-    let told = told.map_err(failed)?;
     let start = json!({
         "type": "start", "workspace": run.workspace, "actor": run.actor,
         "prompt_path": run.prompt_path, "prompt_fingerprint": run.prompt_fingerprint,
         "branch": run.branch, "base": run.base,
     });
     let mut past = tree::past(&project.ws)?;
-    if past.begun && told == Told::Nothing {
+    let told = Told::of(app.store.as_ref(), &run.run_id, past.workers).await;
+    let told = told.map_err(failed)?;
+    if past.begun && told.is_empty() {
         recorder.tell(start.clone());
     }
-    journal::each(&project.ws, |line| recorder.past(&line, told.to()))?;
+    journal::each(&project.ws, |line| recorder.past(&line, &told))?;
+    if past.workers {
+        each_of_workers(&project.ws, tree.prefix(), |task, line| {
+            recorder.past_of_worker(task, &line, &told);
+        })?;
+    }
     match past.end.take() {
         // The service died after the run's end.
         Some(end) if end != EndReason::Stopped => return Ok(end),
         _ => {}
     }
+    // Its service died, or it waited for its turn to go on.
+    if run.cancel_reason.is_some() {
+        patch(app, &tree, run, recorder).await;
+        return Ok(EndReason::Stopped);
+    }
     // What the commit holds may be another configuration than the one in the workspace.
     Trust::at(&project, &tree.origin)?.demand()?;
     project.accepted = true;
-    recorder.tell(match past.begun || told != Told::Nothing {
+    recorder.tell(match past.begun || !told.is_empty() {
         true => json!({ "type": "resumed" }),
         false => start,
     });
@@ -174,11 +199,21 @@ async fn work(
     if let Some(active) = app.runs.active().get_mut(&run.run_id) {
         active.desk = Some(begun.desk());
     }
+    if past.paused {
+        let desk = begun.desk();
+        let paused = tokio::task::spawn_blocking(move || desk.pause().map(drop)).await;
+        let paused = paused.map_err(|e| Error::Internal(e.to_string()))?;
+        paused.map_err(|e| Error::Internal(e.to_string()))?;
+    }
     let ended = begun.to_its_end().await;
+    patch(app, &tree, run, recorder).await;
+    Ok(ended?.end)
+}
+
+async fn patch(app: &Shared, tree: &tree::Tree, run: &Run, recorder: &Recorder) {
     if let Err(e) = tree.patch(&tree::dir(app, &run.run_id)).await {
         recorder.tell(json!({ "type": "notice", "text": format!("no diff.patch: {e}") }));
     }
-    Ok(ended?.end)
 }
 
 /// Where its work is can be asked from now on.

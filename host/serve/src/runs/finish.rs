@@ -132,6 +132,7 @@ async fn keep(app: &App, run: &Run) -> Result<(), StoreError> {
         data: data.to_string(),
     };
     app.store.finish(run, &event).await?;
+    app.metrics.events.fetch_add(1, Relaxed);
     live.push(vec![event]);
     live.close();
     app.runs.lives().remove(&run.run_id);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use ralph_engine::state::Stop;
 use ralph_runner::{Control, Desk};
 use ralph_workspace::Workspace;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 use crate::app::{App, Shared};
 use crate::events::live::Live;
@@ -37,7 +37,6 @@ pub struct Runs {
     changing: tokio::sync::Mutex<()>,
     /// git makes one worktree at a time.
     git: tokio::sync::Mutex<()>,
-    work: Notify,
     /// Held while a run's records are moved, and while they are opened.
     moving: RwLock<()>,
     places: Arc<Semaphore>,
@@ -60,7 +59,6 @@ impl Runs {
             count: watch::channel(0).0,
             changing: tokio::sync::Mutex::default(),
             git: tokio::sync::Mutex::default(),
-            work: Notify::new(),
             moving: RwLock::default(),
             places: Arc::new(Semaphore::new(usize::from(max))),
         }
@@ -141,11 +139,25 @@ pub async fn recover(app: &Shared) -> Result<(), StoreError> {
     }
     let told = finish::told(app, &unfinished).await?;
     for run in unfinished.iter().filter(|r| !told.contains(&r.run_id)) {
+        waits(app, run).await?;
         app.queue.push(&run.run_id).await?;
     }
     tidy::never_submitted(app).await;
     tidy::tidy(app).await;
     Ok(())
+}
+
+/// Until its turn has come.
+async fn waits(app: &Shared, run: &Run) -> Result<(), StoreError> {
+    if run.status == Status::Queued {
+        return Ok(());
+    }
+    let mut run = run.clone();
+    run.status = Status::Queued;
+    let (shared, id) = (app.clone(), run.run_id.clone());
+    let past = tokio::task::spawn_blocking(move || tree::past_of(&shared, &id)).await;
+    run.attempts = past.ok().flatten().unwrap_or_default().ended;
+    app.store.update(&run).await
 }
 
 /// Waits a little with what the disk has refused. False: the service ends, leave it to the next one.
@@ -166,25 +178,22 @@ pub async fn dispatch(app: Shared) {
             if *draining.borrow() {
                 return;
             }
-            match app.queue.take().await {
-                Ok(Some(id)) => break id,
-                Ok(None) => {}
+            let taken = tokio::select! {
+                taken = app.queue.take() => taken,
+                _ = draining.changed() => continue,
+            };
+            match taken {
+                Ok(id) => break id,
                 Err(e) => {
                     tracing::error!("{e}");
                     again(&app).await;
-                    continue;
                 }
-            }
-            tokio::select! {
-                () = app.runs.work.notified() => {}
-                _ = draining.changed() => {}
             }
         };
         app.runs.count.send_modify(|n| *n += 1);
         let app = app.clone();
         tokio::spawn(async move {
             execute::execute(&app, &id).await;
-            app.runs.active().remove(&id);
             app.runs.count.send_modify(|n| *n -= 1);
             drop(place);
         });

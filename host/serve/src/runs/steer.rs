@@ -1,11 +1,13 @@
 //! What somebody wants of a run that is there: each wish in the audit first.
 
 use ralph_engine::state::Stop;
+use ralph_runner::Control;
 use ralph_runner::steer::Refused;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::finish::{self, End};
+use super::{Active, execute};
 use crate::app::Shared;
 use crate::audit::{Event, kinds};
 use crate::caller::Caller;
@@ -66,7 +68,11 @@ pub async fn cancel(
     let changing = app.runs.changing.lock().await;
     let mut run = app.run(id).await?;
     over(&run)?;
+    let active = app.runs.active().get(id).map(|a| a.control.clone());
     if run.cancel_reason.is_some() {
+        if let Some(control) = active {
+            control.stop(Stop::Force);
+        }
         return Ok(run);
     }
     let event = Event::new(kinds::CANCELLED, &run.workspace)
@@ -78,16 +84,27 @@ pub async fn cancel(
     let kept = app.store.update(&run).await.map_err(Problem::from);
     app.audit.outcome(intent, kept.as_ref().err()).await;
     kept?;
-    let active = app.runs.active().get(id).map(|a| a.control.clone());
-    drop(changing);
-    match active {
-        Some(control) => control.stop(Stop::Force),
-        None => {
-            finish::finish(app, run.clone(), End::cancelled()).await;
-            return app.run(id).await;
-        }
+    if let Some(control) = active {
+        control.stop(Stop::Force);
+        return Ok(run);
     }
-    Ok(run)
+    if run.started_at.is_none() {
+        drop(changing);
+        finish::finish(app, run, End::cancelled()).await;
+        return app.run(id).await;
+    }
+    // It waits to go on. What it has done so far is wound up here, whoever takes it from the queue.
+    let (control, stopping) = Control::new();
+    app.runs.active().insert(
+        id.to_owned(),
+        Active {
+            control,
+            desk: None,
+        },
+    );
+    drop(changing);
+    execute::to_its_end(app, run, stopping).await;
+    app.run(id).await
 }
 
 /// Tells a run that is on what is wanted of it.
@@ -98,7 +115,7 @@ pub async fn steer(app: &Shared, caller: &Caller, id: &str, wish: Wish) -> Resul
     let run = app.run(id).await?;
     over(&run)?;
     let desk = app.runs.desk(id).ok_or_else(|| {
-        Problem::conflict("not-running", "the run hasn't begun; it can be cancelled")
+        Problem::conflict("not-running", "the run isn't at work; it can be cancelled")
     })?;
     let (name, bytes) = match &wish {
         Wish::Pause => ("pause", None),

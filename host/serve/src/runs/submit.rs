@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use ralph_engine::text::one_line;
 use ralph_prompts::PromptError;
+use ralph_runner::registry::agent_names;
 use ralph_runner::{Error, Project, Trust, clock};
 use ralph_workspace::sha256_hex;
 use schemars::JsonSchema;
@@ -160,7 +162,6 @@ async fn keep(
         tracing::error!("{} isn't in the queue yet: {e}", run.run_id);
         tokio::spawn(queue_later(app.clone(), run.run_id.clone()));
     }
-    app.runs.work.notify_one();
     Ok((run.clone(), true))
 }
 
@@ -182,7 +183,7 @@ fn repeated(app: &Shared, submitted: Submitted) -> Result<Option<Run>, Problem> 
 async fn queue_later(app: Shared, id: String) {
     while super::again(&app).await {
         match app.queue.push(&id).await {
-            Ok(()) => return app.runs.work.notify_one(),
+            Ok(()) => return,
             Err(e) => tracing::error!("{id} isn't in the queue yet: {e}"),
         }
     }
@@ -225,6 +226,23 @@ fn look(path: &Path, wanted: &SubmitRun) -> Result<(), Problem> {
     Trust::of(&project)
         .and_then(|t| t.demand())
         .map_err(unfit)?;
+    let (config, asked) = (&project.config, &wanted.config);
+    let unknown = |what: &str, name: &str, there: String| {
+        let shown = one_line(name, 60);
+        Problem::unprocessable(
+            "invalid",
+            format!(
+                "config.{what}: there is no {what} `{shown}` in the workspace; there are {there}"
+            ),
+        )
+    };
+    let agents = agent_names(config);
+    if let Some(agent) = asked.agent.as_ref().filter(|a| !agents.contains(a)) {
+        return Err(unknown("agent", agent, agents.join(", ")));
+    }
+    if let Some(mode) = asked.mode.as_ref().filter(|m| config.mode(m).is_none()) {
+        return Err(unknown("mode", mode, config.mode_names().join(", ")));
+    }
     let said = wanted.prompt_fingerprint.is_some() || wanted.prompts_yaml.is_some();
     if said && wanted.prompt_path.is_none() {
         let detail =

@@ -39,6 +39,10 @@ pub(super) struct Past {
     /// Those that had ended when the run was last brought to an end, so that it could be gone on
     /// with. (What died without an end counts on by itself.)
     pub(super) spent: u32,
+    /// Somebody wants no further iteration.
+    pub(super) paused: bool,
+    /// It has had workers.
+    pub(super) workers: bool,
 }
 
 /// Where the service keeps what belongs to a run.
@@ -119,6 +123,11 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
 }
 
 impl Tree {
+    /// Where the project is in its repository.
+    pub(super) fn prefix(&self) -> &str {
+        self.git.prefix()
+    }
+
     /// Writes what the run has changed so far as a patch.
     pub(super) async fn patch(&self, own: &Path) -> Result<(), Error> {
         let now = self.git.snapshot().await?;
@@ -144,6 +153,9 @@ pub(super) fn past(ws: &Workspace) -> Result<Past, Error> {
                 past.spent = past.ended;
             }
             Fact::RunStarted { .. } => past.end = None,
+            Fact::PauseAsked { .. } => past.paused = true,
+            Fact::ResumeAsked => past.paused = false,
+            Fact::Claimed { .. } => past.workers = true,
             Fact::IterationEnded { .. } => past.ended += 1,
             Fact::Absorbed { facts, .. } => {
                 let ends =

@@ -102,8 +102,8 @@ pub trait Store: Send + Sync {
 pub trait Queue: Send + Sync {
     /// Puts a run at the end; nothing if it is there already.
     async fn push(&self, run: &str) -> Result<(), StoreError>;
-    /// The run that has waited longest: taken by the caller until it is done.
-    async fn take(&self) -> Result<Option<String>, StoreError>;
+    /// The run that has waited longest, as soon as there is one: taken by the caller until it is done.
+    async fn take(&self) -> Result<String, StoreError>;
     /// It needn't be done any more.
     async fn done(&self, run: &str) -> Result<(), StoreError>;
     /// What workers that are gone had taken waits again, in its former place.

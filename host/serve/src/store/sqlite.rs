@@ -6,6 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use tokio::sync::Notify;
+
 use super::lent::Lent;
 use super::recent::Recent;
 use super::{Idempotency, Queue, Run, Status, Store, StoreError, StoredEvent, Submitted, Wanted};
@@ -41,6 +43,8 @@ pub struct Sqlite {
     writer: Arc<Lent>,
     readers: Arc<Lent>,
     recent: Arc<Recent>,
+    /// Something was put into the queue.
+    pushed: Arc<Notify>,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -94,6 +98,7 @@ impl Sqlite {
             writer: Lent::new(vec![writer]),
             readers: Lent::new(readers.map_err(shown)?),
             recent: Arc::default(),
+            pushed: Arc::default(),
         })
     }
 
@@ -362,20 +367,23 @@ impl Queue for Sqlite {
             t.execute("INSERT OR IGNORE INTO queue (run) VALUES (?1)", [run])?;
             Ok(())
         })
-        .await
+        .await?;
+        self.pushed.notify_one();
+        Ok(())
     }
 
-    async fn take(&self) -> Result<Option<String>, StoreError> {
-        self.write(|t| {
-            Ok(t.query_row(
-                "UPDATE queue SET taken = 1
-                 WHERE seq = (SELECT min(seq) FROM queue WHERE taken = 0) RETURNING run",
-                [],
-                |r| r.get(0),
-            )
-            .optional()?)
-        })
-        .await
+    async fn take(&self) -> Result<String, StoreError> {
+        const NEXT: &str = "UPDATE queue SET taken = 1
+             WHERE seq = (SELECT min(seq) FROM queue WHERE taken = 0) RETURNING run";
+        loop {
+            let next = |t: &rusqlite::Transaction<'_>| {
+                Ok(t.query_row(NEXT, [], |r| r.get(0)).optional()?)
+            };
+            if let Some(run) = self.write(next).await? {
+                return Ok(run);
+            }
+            self.pushed.notified().await;
+        }
     }
 
     async fn done(&self, run: &str) -> Result<(), StoreError> {
