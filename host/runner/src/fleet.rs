@@ -78,7 +78,10 @@ impl Fleet {
             Some(worker) => worker,
             None => Worker::create(&l.s, &task).await?,
         };
-        worker.refresh(&l.s)?;
+        // One that a death has cut off has made its marks already.
+        if fresh || !worker.is_at_work()? {
+            worker.refresh(&l.s)?;
+        }
         let free = l.state.free_agent().map(str::to_owned);
         let agent = free.unwrap_or_else(|| l.s.agent.name.clone());
         l.record(Fact::Claimed {
@@ -185,8 +188,7 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
         };
         let blocked = absorb(l, worker, lines).await?;
         if accepted && !refused {
-            worker.remove(&l.s).await?;
-            l.s.git.branch_delete(&worker.note.branch).await?;
+            worker.remove_merged(&l.s).await?;
         } else if blocked {
             keep(l, worker).await?;
         } else if refused {
@@ -326,10 +328,31 @@ fn refuse(l: &Loop, lines: &mut Vec<Line>, output: String) -> Result<(), Error> 
     Ok(())
 }
 
+/// Is what was accepted last on the run's own branch, and nothing else has come since?
+async fn is_merged(l: &Loop, worker: &Worker) -> Result<bool, Error> {
+    if worker.is_at_work()? {
+        return Ok(false);
+    }
+    let done = worker.done_after(0)?;
+    let Some(last) = done.last() else {
+        return Ok(false);
+    };
+    let prepared = last.lines.iter().find_map(|line| match &line.fact {
+        Fact::Prepared { attempt_id, .. } => Some(attempt_id),
+        _ => None,
+    });
+    let (Some(attempt), IterationResult::Accepted) = (prepared, last.result) else {
+        return Ok(false);
+    };
+    let found = (l.s.git).find_commit(attempt, Some(&worker.note.base));
+    Ok(found.await?.is_some())
+}
+
 /// Work that was not accepted goes onto its branch, so that it isn't lost with the worktree.
 async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
     let task = &worker.note.task;
     let message = format!("ralph: unaccepted work on {task}");
+    let merged = is_merged(l, worker).await?;
     let kept = worker.git.keep_all(&message).await?;
     worker.remove(&l.s).await?;
     let branch = &worker.note.branch;
@@ -338,7 +361,9 @@ async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
         Some(_) => l.bus.notice(format!(
             "{task}: its unaccepted work is kept on the branch {branch}"
         )),
-        None if !l.s.git.is_ahead(branch, head).await? => l.s.git.branch_delete(branch).await?,
+        None if merged || !l.s.git.is_ahead(branch, head).await? => {
+            l.s.git.branch_delete(branch).await?;
+        }
         None => l.bus.notice(format!(
             "{task}: its commits are kept on the branch {branch}"
         )),

@@ -39,6 +39,7 @@ mod leftover;
 mod merge;
 pub mod names;
 pub mod notify;
+mod passing;
 mod phases;
 pub mod plugins;
 pub mod preview;

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::holding::protected;
 use crate::journal::{self, Line};
 use crate::names::{Places, branch_name, task_dir};
+use crate::passing;
 use crate::setup::Setup;
 
 /// Where worktrees are, relative to the project's root.
@@ -61,8 +62,9 @@ impl Worker {
         if !ws.exists(DIR) {
             return Ok(workers);
         }
+        passing::reconcile(main).await?;
         for name in ws.list(DIR)? {
-            if name == ".gitignore" {
+            if name == ".gitignore" || name == passing::NAME {
                 continue;
             }
             let dir = format!("{DIR}/{name}");
@@ -108,6 +110,7 @@ impl Worker {
         let branch = loop {
             let branch = free_branch(main, task).await?;
             tries -= 1;
+            passing::begin(ws, &dir, &branch, Some(&base))?;
             match main.git.worktree_add(&dir, &branch, &base).await {
                 Ok(()) => break branch,
                 // Another run in this repository was faster.
@@ -126,6 +129,7 @@ impl Worker {
         };
         let bytes = serde_json::to_vec(&note).map_err(|e| Error::Internal(e.to_string()))?;
         ws.write(NOTE, &bytes)?;
+        passing::done(&main.project.ws, &dir)?;
         Ok(Worker {
             note,
             dir,
@@ -148,6 +152,17 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Is it in the middle of an iteration?
+    pub(crate) fn is_at_work(&self) -> Result<bool, Error> {
+        let mut on = false;
+        journal::each(&self.ws, |line| match line.fact {
+            Fact::Selected { .. } => on = true,
+            Fact::IterationEnded { .. } => on = false,
+            _ => {}
+        })?;
+        Ok(on)
     }
 
     /// Writes a file of the project's as it is there.
@@ -284,6 +299,15 @@ impl Worker {
     pub(crate) async fn remove(&self, main: &Setup) -> Result<(), Error> {
         remove(main, &self.dir).await
     }
+
+    /// The same with its branch, whose work is merged.
+    pub(crate) async fn remove_merged(&self, main: &Setup) -> Result<(), Error> {
+        let ws = &main.project.ws;
+        passing::begin(ws, &self.dir, &self.note.branch, None)?;
+        self.remove(main).await?;
+        main.git.branch_delete(&self.note.branch).await?;
+        passing::done(ws, &self.dir)
+    }
 }
 
 fn watched(main: &Setup, ws: &Workspace) -> Result<Git, Error> {
@@ -307,7 +331,12 @@ fn at_agent(lines: &[Line]) -> bool {
     begun && !ended
 }
 
-async fn remove(main: &Setup, dir: &str) -> Result<(), Error> {
+/// Is it whole?
+pub(crate) fn is_made(main: &Setup, dir: &str) -> Result<bool, Error> {
+    Ok(made(&main.project.ws, dir, main.git.prefix())?.is_some())
+}
+
+pub(crate) async fn remove(main: &Setup, dir: &str) -> Result<(), Error> {
     main.git.worktree_remove(dir).await?;
     if main.project.ws.exists(dir) {
         main.project.ws.remove_dir_all(dir)?;

@@ -25,9 +25,8 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(iteration: u32, task: &str) -> Attempt {
+    pub(super) fn of(task: &str) -> Attempt {
         Attempt {
-            iteration,
             task: task.to_owned(),
             ..Attempt::default()
         }

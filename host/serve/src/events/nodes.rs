@@ -13,7 +13,7 @@ use ralph_runner::journal::Line;
 use serde_json::{Value, json};
 
 use super::attempt::{Attempt, SUMMARY_MAX};
-use super::told::{CLAIM, SEQ, Told};
+use super::told::{CLAIM, Numbers, SEQ, Told};
 
 /// Of one thing that an agent says.
 const TEXT_MAX: usize = 8 * 1024;
@@ -26,6 +26,8 @@ pub(super) struct Nodes {
     /// Selected, and maybe a worker's, who tells that itself.
     selected: Option<(Attempt, Value)>,
     iterations: u32,
+    /// Those that were told already: workers' iterations have no order but the one in which they were.
+    numbers: Numbers,
     /// The journal's number of the fact that was followed last.
     seq: u64,
     claims: HashMap<String, Claim>,
@@ -50,10 +52,17 @@ impl Nodes {
             open: HashMap::new(),
             selected: None,
             iterations: 0,
+            numbers: Numbers::new(),
             seq: 0,
             claims: HashMap::new(),
             groups: Groups::default(),
         }
+    }
+
+    /// Before anything is followed: this a former service has told.
+    pub(super) fn know(&mut self, told: &Told) {
+        self.numbers = told.numbers();
+        self.iterations = self.numbers.values().copied().max().unwrap_or(0);
     }
 
     /// An event with what all have.
@@ -203,9 +212,9 @@ impl Nodes {
         match fact {
             Fact::RunStarted { rules, .. } => self.groups = rules.groups.clone(),
             Fact::Selected { task, done, total } => {
-                let attempt = Attempt::new(self.iterations + 1, &task.id);
+                let attempt = Attempt::of(&task.id);
                 let event = json!({
-                    "type": "selected", "iteration": attempt.iteration, "task": attempt.task,
+                    "type": "selected", "task": attempt.task,
                     "title": one_line(&task.title, 200), "done": done, "total": total,
                 });
                 match worker {
@@ -215,7 +224,8 @@ impl Nodes {
             }
             Fact::Claimed { task, fresh, .. } => {
                 self.selected = None;
-                if *fresh {
+                // Also where a death came between the making and this.
+                if *fresh || !self.claims.contains_key(task) {
                     let claim = Claim {
                         id: self.seq,
                         seq: 0,
@@ -249,9 +259,20 @@ impl Nodes {
     }
 
     /// It is their iteration.
-    fn begun(&mut self, worker: &str, attempt: Attempt, event: Value, out: &mut Vec<Value>) {
-        self.iterations = attempt.iteration;
-        if let Some(claim) = self.claims.get_mut(worker) {
+    fn begun(
+        &mut self,
+        worker: &str,
+        mut attempt: Attempt,
+        mut event: Value,
+        out: &mut Vec<Value>,
+    ) {
+        let claim = self.claims.get_mut(worker);
+        let begins = claim.as_ref().map_or((0, self.seq), |c| (c.id, c.seq));
+        let known = self.numbers.remove(&begins);
+        attempt.iteration = known.unwrap_or(self.iterations + 1);
+        self.iterations = self.iterations.max(attempt.iteration);
+        event["iteration"] = attempt.iteration.into();
+        if let Some(claim) = claim {
             claim.iteration = attempt.iteration;
         }
         out.push(event);

@@ -59,6 +59,11 @@ impl Recorder {
         self.some.notify_one();
     }
 
+    /// Before it follows anything: this a former service has told.
+    pub fn know(&self, told: &Told) {
+        self.inner().nodes.know(told);
+    }
+
     /// Follows what a former service has journaled, and tells what it hasn't told.
     pub fn past(&self, line: &Line, told: &Told) {
         self.put(|nodes| nodes.past(line, told));

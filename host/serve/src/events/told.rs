@@ -21,7 +21,11 @@ pub struct Told {
     bounds: (u64, u64),
     seq: Option<u64>,
     claims: HashMap<u64, u64>,
+    numbers: Numbers,
 }
+
+/// Of iterations, by the claim (0: none) and the number of the fact that they begin with.
+pub(super) type Numbers = HashMap<(u64, u64), u32>;
 
 impl Told {
     /// Asks the events that are kept. That takes a look at all of them where there are workers.
@@ -50,13 +54,25 @@ impl Told {
         let Ok(event) = serde_json::from_str::<Value>(event) else {
             return;
         };
+        let of_worker = event[CLAIM][0].as_u64().zip(event[CLAIM][1].as_u64());
         if let Some(seq) = event[SEQ].as_u64() {
             self.seq = self.seq.max(Some(seq));
         }
-        if let (Some(claim), Some(seq)) = (event[CLAIM][0].as_u64(), event[CLAIM][1].as_u64()) {
+        if let Some((claim, seq)) = of_worker {
             let known = self.claims.entry(claim).or_default();
             *known = seq.max(*known);
         }
+        let begins = of_worker.or(event[SEQ].as_u64().map(|seq| (0, seq)));
+        let number = event["iteration"].as_u64().map(u32::try_from);
+        if let (Some(begins), Some(Ok(number))) = (begins, number)
+            && event["type"] == "selected"
+        {
+            self.numbers.insert(begins, number);
+        }
+    }
+
+    pub(super) fn numbers(&self) -> Numbers {
+        self.numbers.clone()
     }
 
     /// There are no events.

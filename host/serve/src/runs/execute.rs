@@ -155,6 +155,7 @@ async fn work(
     let mut past = tree::past(&project.ws)?;
     let told = Told::of(app.store.as_ref(), &run.run_id, past.workers).await;
     let told = told.map_err(failed)?;
+    recorder.know(&told);
     if past.begun && told.is_empty() {
         recorder.tell(start.clone());
     }
