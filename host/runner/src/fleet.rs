@@ -21,7 +21,7 @@ use crate::names::Places;
 use crate::records::Finished;
 use crate::run::{self, Loop, Summary, snapshot};
 use crate::sources::Outcome;
-use crate::worker::{self, Worker};
+use crate::worker::{self, Progress, Worker};
 
 /// Those at work.
 pub(crate) struct Fleet {
@@ -73,13 +73,15 @@ impl Fleet {
         let selected = l.state.run.as_ref().and_then(|r| r.selected.clone());
         let task = selected.ok_or_else(|| Error::Internal("no task was selected".into()))?;
         let existing = Worker::existing(&l.s, &task.id)?;
-        let fresh = existing.is_none();
         let worker = match existing {
             Some(worker) => worker,
             None => Worker::create(&l.s, &task).await?,
         };
+        // A death may have come before it was told anything.
+        let progress = worker.progress()?;
+        let fresh = progress == Progress::None;
         // One that a death has cut off has made its marks already.
-        if fresh || !worker.is_at_work()? {
+        if progress != Progress::Within {
             worker.refresh(&l.s)?;
         }
         let free = l.state.free_agent().map(str::to_owned);
@@ -330,7 +332,7 @@ fn refuse(l: &Loop, lines: &mut Vec<Line>, output: String) -> Result<(), Error> 
 
 /// Is what was accepted last on the run's own branch, and nothing else has come since?
 async fn is_merged(l: &Loop, worker: &Worker) -> Result<bool, Error> {
-    if worker.is_at_work()? {
+    if worker.progress()? == Progress::Within {
         return Ok(false);
     }
     let done = worker.done_after(0)?;

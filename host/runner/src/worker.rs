@@ -48,6 +48,17 @@ pub(crate) struct Worker {
     pub(crate) git: Git,
 }
 
+/// How far a worker has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It has been told nothing.
+    None,
+    /// No iteration is on.
+    Between,
+    /// One is.
+    Within,
+}
+
 /// The lines of one iteration of a worker, from `Selected` to `IterationEnded`.
 pub(crate) struct Done {
     pub(crate) lines: Vec<Line>,
@@ -154,15 +165,17 @@ impl Worker {
         Ok(())
     }
 
-    /// Is it in the middle of an iteration?
-    pub(crate) fn is_at_work(&self) -> Result<bool, Error> {
-        let mut on = false;
-        journal::each(&self.ws, |line| match line.fact {
-            Fact::Selected { .. } => on = true,
-            Fact::IterationEnded { .. } => on = false,
-            _ => {}
+    /// How far it has come, by its journal.
+    pub(crate) fn progress(&self) -> Result<Progress, Error> {
+        let mut progress = Progress::None;
+        journal::each(&self.ws, |line| {
+            progress = match (line.fact, progress) {
+                (Fact::Selected { .. }, _) => Progress::Within,
+                (Fact::IterationEnded { .. }, _) | (_, Progress::None) => Progress::Between,
+                (_, same) => same,
+            };
         })?;
-        Ok(on)
+        Ok(progress)
     }
 
     /// Writes a file of the project's as it is there.
