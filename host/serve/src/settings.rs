@@ -37,6 +37,9 @@ pub struct Settings {
     /// Where audit events are sent as well.
     #[serde(default)]
     pub relay: Option<Relay>,
+    /// The file that says all this.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// `[serve]`
@@ -245,6 +248,7 @@ impl Settings {
             ))
         })?;
         let mut settings: Settings = ralph_config::strict(&shown, &bytes)?;
+        settings.path = path.to_owned();
         let dir = path.parent().unwrap_or(Path::new(""));
         for workspace in settings.workspaces.values_mut() {
             workspace.path = dir.join(&workspace.path);
@@ -327,6 +331,21 @@ impl Settings {
         Ok(())
     }
 
+    /// What a run's programs have no business with: this file, what it says secrets stand in, and all that
+    /// the service keeps (a run's own worktree in there is shown to it).
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let tokens = self.tokens.values().filter_map(|t| t.file.as_ref());
+        let keys = self.keys.values().filter_map(|k| k.file.as_ref());
+        let tls = self.serve.tls.as_ref().map(|tls| &tls.key);
+        let files = tokens.chain(keys).chain(tls).chain([&self.path]);
+        let mut kept: Vec<PathBuf> = files.cloned().collect();
+        kept.extend(self.data());
+        // A name on the command line may be one in the working directory.
+        kept.iter()
+            .filter_map(|p| std::path::absolute(p).ok())
+            .collect()
+    }
+
     /// Where store, audit and worktrees are.
     ///
     /// # Errors
@@ -362,5 +381,6 @@ pub fn secret(table: &str, file: Option<&Path>, env: Option<&str>) -> Result<Str
             text.len()
         )));
     }
+    ralph_process::also_secret(table.trim_matches(['[', ']']), text);
     Ok(text.to_owned())
 }

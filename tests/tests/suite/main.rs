@@ -71,6 +71,7 @@ mod serve_openapi;
 mod serve_prompts;
 mod serve_restart;
 mod serve_runs;
+mod serve_secrets;
 mod serve_start;
 mod serve_steer;
 mod signals;

@@ -63,11 +63,11 @@ fn each_role_may_do_what_the_table_says() {
 fn a_token_of_another_workspace_sees_nothing_of_this_one() {
     let p = Project::build().ready();
     let other = Project::build().ready();
-    std::fs::write(p.side("shop"), "shop-0123456789abcdef").unwrap();
+    std::fs::write(p.operator("shop"), "shop-0123456789abcdef").unwrap();
     let tables = format!(
         "[workspaces.shop]\npath = {:?}\n[tokens.shop]\nrole = \"admin\"\nworkspaces = [\"shop\"]\nfile = {:?}",
         other.root(),
-        p.side("shop")
+        p.operator("shop")
     );
     Service::configure(&p, "", &tables);
     let s = Service::again(&p);

@@ -12,7 +12,7 @@ use serde_json::json;
 #[test]
 fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
     let p = Project::build().ready();
-    let path = p.side("serve.toml");
+    let path = p.operator("serve.toml");
     let serve = || p.start_command(Service::command(&p, &["serve"])).wait();
     serve().expect(3).says("serve.toml");
     for (text, said) in [

@@ -44,6 +44,9 @@ impl Relaying {
             ),
             None => None,
         };
+        if let Some(token) = &token {
+            ralph_process::also_secret("relay", token);
+        }
         let config = Agent::config_builder()
             .timeout_global(Some(LIMIT))
             .max_redirects(0)
