@@ -129,7 +129,7 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
         .ask(&token, "POST", "/v1/runs", Some(body))
         .expect(201)
         .json();
-    assert_eq!(run["actor"], "tess");
+    assert_eq!(run["actor"], "jwt:tess");
     let spoilt = format!("{}A", &token[..token.len() - 1]);
     let other = if spoilt == token {
         format!("{token}A")
@@ -144,6 +144,9 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
         .expect(3)
         .says("max_ttl");
     mint(&[&site[..], &["root"]].concat()).expect(3);
+    mint(&["--workspace", "site", "--actor", "a/b", "--role", "admin"])
+        .expect(3)
+        .says("--actor");
     // Short ones end.
     let short = mint(&[&site[..], &["observer", "--ttl", "1s"]].concat()).expect(0);
     let until = std::time::Instant::now() + ralph_tests::LIMIT;
