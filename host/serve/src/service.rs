@@ -59,6 +59,9 @@ impl Service {
             .map_err(io)?;
         let data = data.canonicalize().map_err(io)?;
         let lock = lock(&data).await?;
+        for doubt in settings.doubts() {
+            tracing::warn!("{doubt}");
+        }
         keep(&settings);
         let audit = Audit::open(&data).map_err(Error::Usage)?;
         let store = Arc::new(Sqlite::open(&data).map_err(|e| Error::Usage(e.to_string()))?);
