@@ -11,7 +11,7 @@ use super::audit::{AuditPage, AuditQuery};
 use super::health::Health;
 use super::prompts::{DeleteQuery, Edited, Prompt, Prompts, SavePrompt};
 use super::runs::{RunPage, RunQuery};
-use super::stats::Stats;
+use super::stats::{Stats, StatsQuery};
 use crate::app::Shared;
 use crate::problem::Body as Problem;
 use crate::runs::steer::{CancelRun, Inject, Nothing};
@@ -139,7 +139,13 @@ pub fn document(version: &str) -> Value {
     }
     let text = json!({ "type": "string" });
     d.add(
-        &op("get", "/metrics", "metrics", "Numbers for Prometheus", &[]),
+        &op(
+            "get",
+            "/metrics",
+            "metrics",
+            "Numbers of all workspaces, for Prometheus",
+            &[],
+        ),
         vec![],
         None,
         answer("200", "Its text format", "text/plain", text.clone()),
@@ -196,7 +202,7 @@ pub fn document(version: &str) -> Value {
         answers,
     );
     d.add(
-        &op("get", "/v1/runs/{id}", "getRun", "One run", &[404]),
+        &op("get", "/v1/runs/{id}", "getRun", "One run", &[400, 404]),
         vec![],
         None,
         answer("200", "The run", JSON, run.clone()),
@@ -218,7 +224,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/events",
             "streamEvents",
             "A run's events, to its end",
-            &[404],
+            &[400, 404],
         ),
         vec![last],
         None,
@@ -274,7 +280,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/artifacts",
             "listArtifacts",
             "What a run leaves behind",
-            &[404],
+            &[400, 404],
         ),
         vec![],
         None,
@@ -292,7 +298,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/artifacts/{path}",
             "getArtifact",
             "diff.patch, receipts/…, logs/…",
-            &[404, 416],
+            &[400, 404, 416],
         ),
         vec![range],
         None,
@@ -368,10 +374,17 @@ pub fn document(version: &str) -> Value {
         None,
         answer("200", "One page", JSON, page),
     );
+    let query = d.query::<StatsQuery>();
     let stats = d.reference::<Stats>();
     d.add(
-        &op("get", "/v1/stats", "stats", "The last 24 hours", &[]),
-        vec![],
+        &op(
+            "get",
+            "/v1/stats",
+            "stats",
+            "The last 24 hours",
+            &[400, 404],
+        ),
+        query,
         None,
         answer("200", "Numbers", JSON, stats),
     );
