@@ -195,7 +195,9 @@ impl Keys {
             return Err("the token is for somebody else (aud)");
         }
         if !is_name(&claims.sub) {
-            return Err("the token's sub has to be 1 to 128 visible ASCII characters without a slash");
+            return Err(
+                "the token's sub has to be 1 to 128 visible ASCII characters without a slash",
+            );
         }
         if conditions.nbf > now + LEEWAY {
             return Err("the token isn't good yet (nbf)");
@@ -331,10 +333,7 @@ mod tests {
             assert!(refused.contains("sub"), "{sub}: {refused}");
         }
         let listed = format!(r#"["ralph","t","*","admin",{now},{exp}]"#);
-        for (header, claims) in [
-            (header, listed.as_str()),
-            (r#"["HS256",null,"old"]"#, "{}"),
-        ] {
+        for (header, claims) in [(header, listed.as_str()), (r#"["HS256",null,"old"]"#, "{}")] {
             let token = forged(header, claims, &keys.keys["old"]);
             assert_eq!(keys.claims(&token, now), Err("the token can't be read"));
         }
