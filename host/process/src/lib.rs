@@ -47,7 +47,7 @@ mod tree;
 mod warden;
 
 pub use confine::{Confinement, Instruction, OwnNetwork, Resource};
-pub use env::{NESTING, USUAL, environment};
+pub use env::{NESTING, USUAL, environment, is_withheld, withhold};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]
 pub use leftover::reap_leftover;

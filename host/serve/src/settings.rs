@@ -311,8 +311,11 @@ pub fn secret(table: &str, file: Option<&Path>, env: Option<&str>) -> Result<Str
     let text = match (file, env) {
         (Some(file), None) => std::fs::read_to_string(file)
             .map_err(|e| Error::Usage(format!("{table} file: {}: {e}", file.display())))?,
-        (None, Some(name)) => std::env::var(name)
-            .map_err(|_| Error::Usage(format!("{table} env: the variable {name} isn't set")))?,
+        (None, Some(name)) => {
+            ralph_process::withhold(name);
+            std::env::var(name)
+                .map_err(|_| Error::Usage(format!("{table} env: the variable {name} isn't set")))?
+        }
         _ => {
             return Err(Error::Usage(format!(
                 "{table}: say either `file` or `env`, where the secret stands"

@@ -10,20 +10,30 @@ for f in "$own/admin" "$own/serve.toml" ../base.json ../../../audit.jsonl ../../
     if cat "$f" >/dev/null 2>&1; then echo "read $f" >>nosy.txt; fi
     if (echo x >>"$f") 2>/dev/null; then echo "changed $f" >>nosy.txt; fi
 done
+env | grep -E '^(KEY_1|RALPH_SERVE_TOKEN|OTHER)=' >>nosy.txt
 cat ralph.toml work.txt >/dev/null 2>&1 && echo "read the project" >>nosy.txt
 echo "the token is admin-0123456789abcdef and the key k1-0123456789abcdef0123456789abcdef"
 echo 'EXIT_SIGNAL: true'
 "#;
 
-fn tried(p: &Project, layer: &str, usual_place: bool) -> Option<String> {
+/// The service's data are where they are if nobody says anything else.
+fn in_the_usual_place(p: &Project) {
     let path = Service::configure(p, "", "");
-    if usual_place {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let place = format!("data = {:?}\n", p.operator("service"));
-        assert!(text.contains(&place), "{text}");
-        std::fs::write(&path, text.replace(&place, "")).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let place = format!("data = {:?}\n", p.operator("service"));
+    assert!(text.contains(&place), "{text}");
+    std::fs::write(&path, text.replace(&place, "")).unwrap();
+}
+
+fn tried(p: &Project, layer: &str, usual_place: bool) -> Option<String> {
+    match usual_place {
+        true => in_the_usual_place(p),
+        false => drop(Service::configure(p, "", "")),
     }
-    let s = Service::again(p);
+    let mut command = Service::command(p, &["serve", "--json"]);
+    command.env("RALPH_SERVE_TOKEN", "env-0123456789abcdef");
+    command.env("OTHER", "variable");
+    let s = Service::started(p, command);
     let id = s.submit(json!({ "max_iterations": 1 }));
     let events: Vec<_> = s.events(&id, None).collect();
     let artifact = |name: &str| {
@@ -70,6 +80,7 @@ fn an_agent_comes_to_no_token_and_to_nothing_that_the_service_keeps() {
     ] {
         let p = Project::build()
             .agent(NOSY)
+            .in_agent("env = [\"*\"]")
             .toml(&format!("[sandbox]\nlayer = {layer:?}"))
             .outside_tmp()
             .ready();
@@ -81,8 +92,30 @@ fn an_agent_comes_to_no_token_and_to_nothing_that_the_service_keeps() {
                 .filter(|l| l.starts_with('+') && !l.starts_with("+++"))
                 .filter(|l| !l.contains("[x]"))
                 .collect();
-            assert_eq!(noted, ["+read the project"], "{layer}: {patch}");
+            assert_eq!(
+                noted,
+                ["+OTHER=variable", "+read the project"],
+                "{layer}: {patch}"
+            );
         }
+    }
+}
+
+#[test]
+fn workers_of_a_run_work_in_what_is_hidden_from_them_otherwise() {
+    for layer in ["landlock", "bubblewrap"] {
+        let p = Project::build()
+            .agent("cat >/dev/null\ngit status --short\nls ../../.. >/dev/null\necho x >\"work.$$\"\necho 'EXIT_SIGNAL: true'\n")
+            .toml(&format!("[sandbox]\nlayer = {layer:?}"))
+            .gate("work", "cat work.* && test -f PRD.md && git log --oneline -1")
+            .outside_tmp()
+            .ready();
+        in_the_usual_place(&p);
+        let s = Service::again(&p);
+        let id = s.submit(json!({ "parallel": 2, "max_iterations": 4 }));
+        let end = s.ended(&id);
+        assert_eq!(end["status"], "completed", "{layer}: {end}");
+        assert_eq!(end["attempts"], 2, "{layer}: {end}");
     }
 }
 

@@ -44,7 +44,8 @@ impl Relaying {
             ),
             None => None,
         };
-        if let Some(token) = &token {
+        if let (Some(name), Some(token)) = (&relay.token_env, &token) {
+            ralph_process::withhold(name);
             ralph_process::also_secret("relay", token);
         }
         let config = Agent::config_builder()
