@@ -88,7 +88,8 @@ fn it_is_alive_secured_and_ends_in_good_order() {
     assert!(text.contains("\nralph_runs_active 0\n"), "{text}");
     assert!(text.contains("ralph_http_requests_total 3\n"), "{text}");
     s.live.signal(Signal::TERM);
-    s.live.wait().expect(0);
+    let ran = s.live.wait().expect(0);
+    assert!(!ran.stderr.contains("tidied"), "{}", ran.stderr);
 }
 
 #[test]
