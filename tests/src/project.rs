@@ -172,7 +172,7 @@ impl Project {
             .prefix("ralph-test-")
             .tempdir_in(dir)
             .expect("a directory");
-        for sub in ["repo", "home", "state", "side"] {
+        for sub in ["repo", "home", "state", "side", "operator"] {
             fs::create_dir(dir.path().join(sub)).expect("a directory");
         }
         let project = Project {
@@ -193,6 +193,11 @@ impl Project {
     /// The repository.
     pub fn root(&self) -> PathBuf {
         self.dir.path().join("repo")
+    }
+
+    /// Beside both: what is a service's own, which no agent comes to.
+    pub fn operator(&self, name: &str) -> PathBuf {
+        self.dir.path().join("operator").join(name)
     }
 
     /// Beside the repository.

@@ -63,15 +63,15 @@ impl Answer {
 impl Service {
     /// Writes `serve.toml` with these further lines of `[serve]` and further tables; its path.
     pub fn configure(p: &Project, serve: &str, tables: &str) -> PathBuf {
-        let path = p.side("serve.toml");
+        let path = p.operator("serve.toml");
         let mut text = format!(
             "[serve]\nlisten = \"127.0.0.1:0\"\ndata = {:?}\n{serve}\n[workspaces.site]\npath = {:?}\n[keys.k1]\nenv = \"KEY_1\"\n{tables}\n",
-            p.side("service"),
+            p.operator("service"),
             p.root()
         );
         for (role, token) in TOKENS {
-            std::fs::write(p.side(role), token).unwrap();
-            let file = p.side(role);
+            std::fs::write(p.operator(role), token).unwrap();
+            let file = p.operator(role);
             text.push_str(&format!(
                 "[tokens.{role}]\nrole = {role:?}\nfile = {file:?}\n"
             ));
@@ -82,7 +82,7 @@ impl Service {
 
     /// A command that reads that file.
     pub fn command(p: &Project, args: &[&str]) -> Command {
-        let file = p.side("serve.toml").display().to_string();
+        let file = p.operator("serve.toml").display().to_string();
         let mut command = p.command(&[args, &["--config", &file]].concat());
         command.env("KEY_1", KEY);
         command

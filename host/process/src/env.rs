@@ -2,6 +2,7 @@
 //! nothing that makes it believe it runs inside another agent.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::{PoisonError, RwLock};
 
 /// Inherited by every child that is given [`environment`]. A trailing `*`
 /// stands for any ending. No name here holds a secret.
@@ -86,11 +87,27 @@ pub const NESTING: &[&str] = &[
     crate::spawn::MARKER,
 ];
 
+/// This process's alone.
+static WITHHELD: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// No child inherits this variable from now on, whoever asks.
+pub fn withhold(name: &str) {
+    let mut withheld = WITHHELD.write().unwrap_or_else(PoisonError::into_inner);
+    withheld.push(name.to_owned());
+}
+
+/// Is it one that [`withhold`] was told of?
+pub fn is_withheld(name: &OsStr) -> bool {
+    let withheld = WITHHELD.read().unwrap_or_else(PoisonError::into_inner);
+    withheld.iter().any(|w| name == w.as_str())
+}
+
 /// The environment for a child: of this process's own variables those in
 /// [`USUAL`] and in `names` (a trailing `*` stands for any ending), without
-/// those in [`NESTING`]. Sorted by name.
+/// those in [`NESTING`] and those that are withheld. Sorted by name.
 pub fn environment(names: &[String]) -> Vec<(OsString, OsString)> {
-    select(std::env::vars_os(), names)
+    let own = std::env::vars_os().filter(|(name, _)| !is_withheld(name));
+    select(own, names)
 }
 
 fn select(

@@ -47,14 +47,14 @@ mod tree;
 mod warden;
 
 pub use confine::{Confinement, Instruction, OwnNetwork, Resource};
-pub use env::{NESTING, USUAL, environment};
+pub use env::{NESTING, USUAL, environment, is_withheld, withhold};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]
 pub use leftover::reap_leftover;
 pub use pty::{Terminal, WindowSize};
 pub use run::{RunOutput, run, run_noted};
 pub use running::{Finished, Running, StdinError};
-pub use secrets::{Secrets, Stream, secrets};
+pub use secrets::{Secrets, Stream, also_secret, secrets};
 pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
 #[cfg(not(target_os = "linux"))]
 pub use tree::{dismiss_warden, post_warden, reap_leftover};

@@ -7,7 +7,7 @@
 //! `[redacted NAME]`. As it would stand in a JSON string counts as well.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
@@ -41,18 +41,58 @@ struct Known {
     names: Vec<String>,
 }
 
-/// Those of this process's own environment, as it was when this was first called.
-pub fn secrets() -> &'static Secrets {
-    static OWN: OnceLock<Secrets> = OnceLock::new();
-    OWN.get_or_init(|| {
+/// Those of this process: what [`also_secret`] was told, and those of the environment as it was when either
+/// was first called.
+static OWN: RwLock<Option<Own>> = RwLock::new(None);
+
+struct Own {
+    variables: Vec<(String, String)>,
+    told: Vec<(String, String)>,
+    all: Secrets,
+}
+
+impl Own {
+    fn read() -> Own {
         let all = std::env::vars_os();
-        Secrets::of(all.filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?))))
-    })
+        let texts = all.filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
+        let variables: Vec<_> = texts.filter(|(n, v)| holds_a_secret(n, v)).collect();
+        Own {
+            all: Secrets::of(variables.iter().cloned()),
+            variables,
+            told: Vec::new(),
+        }
+    }
+}
+
+/// Those of this process's own environment, and what [`also_secret`] was told.
+pub fn secrets() -> Secrets {
+    if let Some(own) = &*OWN.read().unwrap_or_else(PoisonError::into_inner) {
+        return own.all.clone();
+    }
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    own.get_or_insert_with(Own::read).all.clone()
+}
+
+/// A secret that doesn't stand in the environment, or under a name that doesn't say so. `name` is what is
+/// written in its place.
+pub fn also_secret(name: &str, value: &str) {
+    let mut own = OWN.write().unwrap_or_else(PoisonError::into_inner);
+    let own = own.get_or_insert_with(Own::read);
+    own.told.push((name.to_owned(), value.to_owned()));
+    own.all = Secrets::with(own.variables.iter().cloned(), &own.told);
 }
 
 impl Secrets {
     /// Those among these variables and their values.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Secrets {
+        Secrets::with(variables, &[])
+    }
+
+    /// The same, and what is known to be secret by other means.
+    fn with(
+        variables: impl IntoIterator<Item = (String, String)>,
+        told: &[(String, String)],
+    ) -> Secrets {
         let mut found: Vec<(Vec<u8>, String)> = Vec::new();
         let mut add = |value: &str, name: &str| {
             let value = value.trim();
@@ -64,6 +104,9 @@ impl Secrets {
                 }
             }
         };
+        for (name, value) in told {
+            add(value, name);
+        }
         for (name, value) in variables {
             if names_a_secret(&name) && !value.trim().starts_with('/') {
                 add(&value, &name);
@@ -193,6 +236,10 @@ impl Stream {
         let held = std::mem::take(&mut self.held);
         self.secrets.bytes(&held).into_owned()
     }
+}
+
+fn holds_a_secret(name: &str, value: &str) -> bool {
+    names_a_secret(name) || password(value).is_some()
 }
 
 fn names_a_secret(name: &str) -> bool {

@@ -392,7 +392,7 @@ fn spawn(call: &AgentCall<'_>, launch: &Launch, seat: &Seat) -> Spawn {
         timeout: some(call.agent.agent.timeout.get()),
         idle_timeout: some(call.agent.agent.idle_timeout.get()),
         startup_timeout: some(call.agent.agent.startup_timeout.get()),
-        secrets: ralph_process::secrets().clone(),
+        secrets: ralph_process::secrets(),
         terminal: seat.size(),
         grace: Duration::from_secs(2),
         confinement: None,

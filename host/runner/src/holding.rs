@@ -1,6 +1,7 @@
 //! What holds a native agent or a gate's program: from `[sandbox]` and what is
 //! laid over it to one child's confinement.
 
+mod kept;
 mod place;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
+pub use self::kept::keep;
 use self::place::STATE;
 use crate::error::Error;
 

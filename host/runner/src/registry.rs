@@ -389,15 +389,17 @@ fn limits(table: &types::Limits) -> Limits {
     }
 }
 
-/// What `[plugins.<name>.allow]` allows.
+/// What `[plugins.<name>.allow]` allows, but for variables that are this process's alone.
 pub fn allowed(table: &PluginConfig) -> Grants {
     let allow = &table.allow;
+    let env = allow.env.iter();
+    let env = env.filter(|name| !ralph_process::is_withheld(name.as_ref()));
     Grants {
         changes: allow.changes,
         process: allow.process.clone(),
         read: allow.read.clone(),
         write: allow.write.clone(),
-        env: allow.env.clone(),
+        env: env.cloned().collect(),
         clock: allow.clock,
         random: allow.random,
         http: allow.http.clone(),

@@ -226,7 +226,7 @@ impl Services for CallServices {
             timeout: Some(asked.map_or(gate.timeout, |a| a.min(gate.timeout))),
             idle_timeout: None,
             startup_timeout: None,
-            secrets: ralph_process::secrets().clone(),
+            secrets: ralph_process::secrets(),
             terminal: None,
             grace: Duration::from_secs(2),
             confinement: None,

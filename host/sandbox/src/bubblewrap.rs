@@ -87,18 +87,14 @@ pub(crate) fn arguments(
     let here = |path: &Path| std::fs::canonicalize(path).ok();
     let doors = DOORS.iter().map(Path::new).filter_map(here);
     let own = place.own.iter().filter_map(|p| here(p));
-    for path in grants.hidden.iter().cloned().chain(doors).chain(own) {
-        args.hide(&path);
-    }
-    // What is listed inside of what is hidden.
-    let inside = |path: &PathBuf| grants.hidden.iter().any(|h| path.starts_with(h));
-    for (word, listed) in [("--ro-bind", &policy.read), ("--bind", &policy.write)] {
-        listed
-            .iter()
-            .filter_map(|p| here(p))
-            .filter(inside)
-            .for_each(|path| args.bind(word, &path));
-    }
+    let hidden: Vec<PathBuf> = grants
+        .hidden
+        .iter()
+        .cloned()
+        .chain(doors)
+        .chain(own)
+        .collect();
+    args.cover(&hidden, grants);
     args.seal(grants);
     if policy.profile == Profile::Custom {
         // Directories that lead to what is listed are in memory; nothing is put there either.
@@ -149,15 +145,37 @@ impl Args {
         }
     }
 
-    /// Nothing is in it, and nothing can be put into it.
-    fn hide(&mut self, path: &Path) {
-        if path.is_dir() {
-            for word in ["--tmpfs", "--remount-ro"] {
-                self.words(&[word]);
-                self.path(path);
+    /// Nothing is in what is hidden but what was granted inside of it, and nothing can be put into it.
+    fn cover(&mut self, hidden: &[PathBuf], grants: &Grants) {
+        let inside = |path: &&PathBuf| hidden.iter().any(|h| path.starts_with(h) && *path != h);
+        let hides = hidden.iter().map(|path| (path, None));
+        let reads = grants.read_trees.iter().filter(inside);
+        let writes = grants.write_trees.iter().filter(inside);
+        let reads = reads.map(|path| (path, Some("--ro-bind")));
+        let writes = writes.map(|path| (path, Some("--bind")));
+        // What is around comes first; of one path, reading before writing.
+        let mut all: Vec<_> = hides.chain(reads).chain(writes).collect();
+        all.sort_by_key(|(path, _)| *path);
+        all.dedup();
+        for (path, word) in &all {
+            match word {
+                Some(word) => self.bind(word, path),
+                None if path.is_dir() => {
+                    self.words(&["--tmpfs"]);
+                    self.path(path);
+                }
+                None => {
+                    self.words(&["--ro-bind", "/dev/null"]);
+                    self.path(path);
+                }
             }
-        } else {
-            self.words(&["--ro-bind", "/dev/null"]);
+        }
+        // Where the rest is mounted has been made by now.
+        for (path, _) in all
+            .iter()
+            .filter(|(path, word)| word.is_none() && path.is_dir())
+        {
+            self.words(&["--remount-ro"]);
             self.path(path);
         }
     }

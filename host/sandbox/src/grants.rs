@@ -97,12 +97,21 @@ impl Grants {
         unwritten.dedup();
         let mut hidden = unwritten.clone();
         hidden.retain(|secret| !readable.contains(secret));
+        let (kept, shown) = (real(&place.kept), real(&place.shown));
+        hidden.extend_from_slice(&kept);
+        unwritten.extend_from_slice(&kept);
+        let lies_in_any = |tree: &Path, of: &[PathBuf]| of.iter().any(|o| lies_in(tree, o));
+        let reachable = |tree: &PathBuf| !lies_in_any(tree, &kept) || lies_in_any(tree, &shown);
 
         let mut read_trees = match policy.profile {
             Profile::Custom => real(SYSTEM.iter().map(Path::new)),
             _ => vec![PathBuf::from("/")],
         };
         read_trees.extend(readable);
+        if policy.profile != Profile::Custom {
+            read_trees.extend_from_slice(&shown);
+        }
+        read_trees.retain(reachable);
 
         let mut write_trees = writable;
         write_trees.extend(real(&place.scratch));
@@ -120,6 +129,7 @@ impl Grants {
                 }
             }
         }
+        write_trees.retain(reachable);
         // Those around others come first.
         write_trees.sort();
         write_trees.dedup();
@@ -302,6 +312,39 @@ mod tests {
         assert!(!covers(&grants.read, Path::new("/dev/sda")));
         assert!(covers(&grants.write, &home.join(".codex")));
         assert!(!covers(&grants.write, &home.join(".aws")));
+    }
+
+    #[test]
+    fn what_the_host_keeps_is_out_of_reach_also_where_it_is_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(dir.path()).unwrap();
+        for name in ["keep/run/tree/app", "keep/other", "keep/tokens"] {
+            fs::create_dir_all(home.join(name)).unwrap();
+        }
+        fs::write(home.join("keep/run/tree/app/key"), "").unwrap();
+        let place = Place {
+            root: home.join("keep/run/tree/app"),
+            home: home.clone(),
+            kept: vec![home.join("keep"), home.join("keep/run/tree/app/key")],
+            shown: vec![home.join("keep/run/tree")],
+            ..Place::default()
+        };
+        for profile in [Profile::ReadOnly, Profile::WorkspaceWrite, Profile::Custom] {
+            let mut policy = policy(profile);
+            policy.read = vec![home.join("keep"), home.join("keep/tokens")];
+            policy.write = vec![home.join("keep/other"), home.join("keep/run/tree/app")];
+            let grants = Grants::of(&policy, &place);
+            let reads = |name: &str| {
+                covers(&grants.read, &home.join(name)) || covers(&grants.write, &home.join(name))
+            };
+            for name in ["keep", "keep/other", "keep/tokens", "keep/run/tree/app/key"] {
+                assert!(!reads(name), "{profile:?} {name}: {grants:?}");
+            }
+            // A file that is there; in its own directory nothing new, for a key is in it.
+            fs::write(home.join("keep/run/tree/app/file"), "").unwrap();
+            let grants = Grants::of(&policy, &place);
+            assert!(covers(&grants.write, &home.join("keep/run/tree/app/file")));
+        }
     }
 
     #[test]

@@ -102,6 +102,10 @@ pub struct Place {
     pub foreign: Vec<PathBuf>,
     /// What belongs to the host: read, never written.
     pub own: Vec<PathBuf>,
+    /// What the host keeps to itself: neither read nor written, also where it is listed.
+    pub kept: Vec<PathBuf>,
+    /// What lies in there and is held like anything elsewhere.
+    pub shown: Vec<PathBuf>,
     /// Files and directories inside the writable tree that may not change.
     pub sealed: Vec<PathBuf>,
     /// What tool chains download and keep, beside the usual places below `home`.

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use ralph_runner::clock;
@@ -186,6 +186,17 @@ pub async fn body(
     wanted: Option<&str>,
 ) -> Result<bytes::Bytes, Problem> {
     let limit = usize::try_from(app.settings.serve.body_limit.bytes()).unwrap_or(usize::MAX);
+    let too_long = || {
+        let status = StatusCode::PAYLOAD_TOO_LARGE;
+        let detail = format!("the body is longer than {limit} bytes ([serve] body_limit)");
+        Problem::new(status, "body-too-long", detail)
+    };
+    let announced = request.headers().get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    // It isn't waited for what is going to be refused.
+    if announced.is_some_and(|length| length > app.settings.serve.body_limit.bytes()) {
+        return Err(too_long());
+    }
     let kind = request.headers().get(CONTENT_TYPE).cloned();
     let reading = axum::body::to_bytes(request.into_body(), limit);
     let bytes = match tokio::time::timeout(BODY_TIME, reading).await {
@@ -198,14 +209,12 @@ pub async fn body(
             ));
         }
         Ok(Err(e)) => {
-            let too_long =
+            let longer =
                 std::error::Error::source(&e).is_some_and(|s| s.to_string().contains("limit"));
-            if !too_long {
-                return Err(Problem::bad("the body broke off"));
-            }
-            let status = StatusCode::PAYLOAD_TOO_LARGE;
-            let detail = format!("the body is longer than {limit} bytes ([serve] body_limit)");
-            return Err(Problem::new(status, "body-too-long", detail));
+            return Err(match longer {
+                true => too_long(),
+                false => Problem::bad("the body broke off"),
+            });
         }
         Ok(Ok(bytes)) => bytes,
     };

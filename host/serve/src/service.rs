@@ -59,6 +59,10 @@ impl Service {
             .map_err(io)?;
         let data = data.canonicalize().map_err(io)?;
         let lock = lock(&data).await?;
+        for doubt in settings.doubts() {
+            tracing::warn!("{doubt}");
+        }
+        keep(&settings);
         let audit = Audit::open(&data).map_err(Error::Usage)?;
         let store = Arc::new(Sqlite::open(&data).map_err(|e| Error::Usage(e.to_string()))?);
         let relay = settings.relay.as_ref();
@@ -130,6 +134,22 @@ impl Service {
             relaying.abort();
         }
     }
+}
+
+/// Programs of runs come to none of what is the service's own.
+fn keep(settings: &Settings) {
+    let kept = settings.kept();
+    let passing = [Path::new("/tmp"), Path::new("/var/tmp")];
+    if let Some(path) = kept
+        .iter()
+        .find(|p| passing.iter().any(|t| p.starts_with(t)))
+    {
+        tracing::warn!(
+            "{} is kept from agents and gates, which therefore can't put new files right into /tmp: the service's files are better elsewhere",
+            path.display()
+        );
+    }
+    ralph_runner::holding::keep(kept);
 }
 
 /// One service per directory.

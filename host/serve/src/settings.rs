@@ -1,6 +1,8 @@
 //! `serve.toml`: where the service listens, which workspaces it has, who may ask.
 //! It is the operator's file, outside any repository.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,6 +39,9 @@ pub struct Settings {
     /// Where audit events are sent as well.
     #[serde(default)]
     pub relay: Option<Relay>,
+    /// The file that says all this.
+    #[serde(skip)]
+    pub path: PathBuf,
 }
 
 /// `[serve]`
@@ -245,6 +250,7 @@ impl Settings {
             ))
         })?;
         let mut settings: Settings = ralph_config::strict(&shown, &bytes)?;
+        settings.path = path.to_owned();
         let dir = path.parent().unwrap_or(Path::new(""));
         for workspace in settings.workspaces.values_mut() {
             workspace.path = dir.join(&workspace.path);
@@ -270,61 +276,19 @@ impl Settings {
         Ok(settings)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.serve.max_runs == 0 || self.serve.rate == 0 || self.serve.max_connections == 0 {
-            return Err("[serve] max_runs, rate and max_connections are at least 1".into());
-        }
-        if self.serve.events_kept < 100 {
-            return Err("[serve] events_kept is at least 100".into());
-        }
-        for (name, token) in &self.tokens {
-            let name = name.as_str();
-            for slug in token.workspaces.iter().flatten() {
-                if !self.workspaces.contains_key(slug) {
-                    let slug = slug.as_str();
-                    return Err(format!(
-                        "[tokens.{name}] workspaces: there is no [workspaces.{slug}]"
-                    ));
-                }
-            }
-        }
-        if let Some(key) = &self.mint.key
-            && !self.keys.contains_key(key)
-        {
-            return Err(format!("[mint] key: there is no [keys.{}]", key.as_str()));
-        }
-        self.reachable()?;
-        for origin in &self.serve.origins {
-            let host = origin.split_once("://").map(|(_, host)| host);
-            if host.is_none_or(|h| h.is_empty() || h.contains('/')) || origin.contains('*') {
-                return Err(format!(
-                    "[serve] origins: `{origin}` is no origin like https://console.example"
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// May it listen there? Others than this machine's programs are let in only if a person says so.
-    ///
-    /// # Errors
-    /// Nobody has said so.
-    pub fn reachable(&self) -> Result<(), String> {
-        let serve = &self.serve;
-        if !serve.listen.ip().is_loopback() {
-            if !serve.allow_remote {
-                return Err(format!(
-                    "[serve] listen: {} can be reached from other machines; `allow_remote = true` says that this is meant",
-                    serve.listen
-                ));
-            }
-            if !serve.allow_plain && serve.tls.is_none() {
-                return Err(
-                    "[serve] tokens would go over the network in the clear: set up [serve.tls], or say by `allow_plain = true` that a proxy in front encrypts".into(),
-                );
-            }
-        }
-        Ok(())
+    /// What a run's programs have no business with: this file, what it says secrets stand in, and all that
+    /// the service keeps (a run's own worktree in there is shown to it).
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let tokens = self.tokens.values().filter_map(|t| t.file.as_ref());
+        let keys = self.keys.values().filter_map(|k| k.file.as_ref());
+        let tls = self.serve.tls.as_ref().map(|tls| &tls.key);
+        let files = tokens.chain(keys).chain(tls).chain([&self.path]);
+        let mut kept: Vec<PathBuf> = files.cloned().collect();
+        kept.extend(self.data());
+        // A name on the command line may be one in the working directory.
+        kept.iter()
+            .filter_map(|p| std::path::absolute(p).ok())
+            .collect()
     }
 
     /// Where store, audit and worktrees are.
@@ -347,8 +311,11 @@ pub fn secret(table: &str, file: Option<&Path>, env: Option<&str>) -> Result<Str
     let text = match (file, env) {
         (Some(file), None) => std::fs::read_to_string(file)
             .map_err(|e| Error::Usage(format!("{table} file: {}: {e}", file.display())))?,
-        (None, Some(name)) => std::env::var(name)
-            .map_err(|_| Error::Usage(format!("{table} env: the variable {name} isn't set")))?,
+        (None, Some(name)) => {
+            ralph_process::withhold(name);
+            std::env::var(name)
+                .map_err(|_| Error::Usage(format!("{table} env: the variable {name} isn't set")))?
+        }
         _ => {
             return Err(Error::Usage(format!(
                 "{table}: say either `file` or `env`, where the secret stands"
@@ -362,5 +329,6 @@ pub fn secret(table: &str, file: Option<&Path>, env: Option<&str>) -> Result<Str
             text.len()
         )));
     }
+    ralph_process::also_secret(table.trim_matches(['[', ']']), text);
     Ok(text.to_owned())
 }

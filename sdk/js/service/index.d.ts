@@ -127,7 +127,7 @@ export interface RalphClient {
   getRun(run_id: string, more?: Abortable): Promise<RunStatus>;
   listRuns(
     workspace_slug: string,
-    more?: { status?: string; since?: string; limit?: number } & Abortable,
+    more?: { status?: string; since?: string; until?: string; limit?: number } & Abortable,
   ): Promise<RunSummary[]>;
   /** The service's answer with the events, to be passed on byte for byte; without a limit of time. */
   proxyEvents(run_id: string, more?: { lastEventId?: string | null } & Abortable): Promise<Response>;

@@ -75,13 +75,13 @@ class Client {
     return this.#json("POST", run(id, "/inject"), { body: { text }, signal });
   }
 
-  async listRuns(workspace, { status, since, limit = Infinity, signal } = {}) {
+  async listRuns(workspace, { status, since, until, limit = Infinity, signal } = {}) {
     const runs = [];
     let cursor;
     while (runs.length < limit) {
       const query = new URLSearchParams({ workspace });
       const page = Math.min(limit - runs.length, PAGE_MAX);
-      const asked = { status, since, limit: limit === Infinity ? undefined : page, cursor };
+      const asked = { status, since, until, limit: limit === Infinity ? undefined : page, cursor };
       for (const [name, value] of Object.entries(asked)) {
         if (value !== undefined && value !== null) query.set(name, String(value));
       }

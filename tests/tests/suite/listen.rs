@@ -181,6 +181,40 @@ fn the_token_is_asked_for_and_a_wrong_one_ends_the_connection() {
 }
 
 #[test]
+fn an_agent_that_is_started_there_comes_to_no_token() {
+    let secret = "0123456789abcdef-secret";
+    let p = Project::build()
+        .agent("cat >/dev/null\nenv >\"$SIDE/env\"\ncat \"$SIDE/../operator/token\" >\"$SIDE/stolen\"\necho it is 0123456789abcdef-secret\n")
+        .in_agent("env = [\"*\"]")
+        .ready();
+    std::fs::write(p.operator("token"), secret).unwrap();
+    let file = p.operator("token").display().to_string();
+    for args in [&["--token-file", &file][..], &[]] {
+        let server = Listening::of(&p, args, |c| {
+            c.env("RALPH_AUTH_TOKEN", secret).env("OTHER", "variable");
+        });
+        let mut peer = Peer::to(server.tools);
+        peer.call("hello", json!({"name": "x", "token": secret}));
+        let step = peer.tool("step", json!({}));
+        assert!(step["result"].is_object(), "{step}");
+        let env = p.noted("env");
+        assert!(env.contains("OTHER=") && !env.contains(secret), "{env}");
+        let receipt = p.receipts("T1", "runner").remove(0);
+        if receipt["sandbox"]["layer"] == "landlock" && !args.is_empty() {
+            assert_eq!(p.noted("stolen"), "");
+        }
+        let logs = p.root().join(".ralph/logs");
+        for log in std::fs::read_dir(logs).unwrap() {
+            let text = std::fs::read_to_string(log.unwrap().path()).unwrap();
+            assert!(
+                text.contains("[redacted") && !text.contains(secret),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
 fn other_machines_are_let_in_only_on_purpose() {
     let p = Project::build().ready();
     let args = [

@@ -63,11 +63,11 @@ fn each_role_may_do_what_the_table_says() {
 fn a_token_of_another_workspace_sees_nothing_of_this_one() {
     let p = Project::build().ready();
     let other = Project::build().ready();
-    std::fs::write(p.side("shop"), "shop-0123456789abcdef").unwrap();
+    std::fs::write(p.operator("shop"), "shop-0123456789abcdef").unwrap();
     let tables = format!(
         "[workspaces.shop]\npath = {:?}\n[tokens.shop]\nrole = \"admin\"\nworkspaces = [\"shop\"]\nfile = {:?}",
         other.root(),
-        p.side("shop")
+        p.operator("shop")
     );
     Service::configure(&p, "", &tables);
     let s = Service::again(&p);
@@ -241,6 +241,13 @@ fn what_isn_t_as_it_should_be_is_a_problem_and_changes_nothing() {
             "{path}"
         );
     }
+    // What is announced as too long isn't waited for: nothing of it ever comes.
+    let announced = format!(
+        "POST /v1/runs HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer operator-0123456789abcdef\r\ncontent-type: {json}\r\ncontent-length: 99999999999\r\n\r\n",
+        s.addr
+    );
+    let refused = s.raw(announced.as_bytes()).expect(413).json();
+    assert_eq!(refused["type"], "urn:ralph:problem:body-too-long");
     let audit = s.ask("admin", "GET", "/v1/audit", None).expect(200).json();
     assert_eq!(audit["events"], json!([]));
     let branches = p.git(&["branch", "--list"]);

@@ -12,7 +12,7 @@ fn audit(p: &Project, args: &[&str]) -> Ran {
 }
 
 fn lines(p: &Project) -> Vec<Value> {
-    let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    let text = fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     text.lines()
         .map(|l| serde_json::from_str(l).unwrap())
         .collect()
@@ -65,7 +65,7 @@ fn each_wish_has_an_intent_before_and_an_outcome_after() {
     assert_eq!(all[2]["status"], "incomplete");
     assert_eq!(all[2]["attempts"], 1);
     assert!(all[2]["duration_s"].as_f64().unwrap() > 0.0);
-    let text = fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    let text = fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     assert!(!text.contains("swordfish"));
     let page = s
         .ask("admin", "GET", "/v1/audit?limit=2", None)
@@ -93,7 +93,7 @@ fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
     let s = Service::of(&p);
     s.ended(&s.submit(json!({ "max_iterations": 1 })));
     s.kill();
-    let path = p.side("service/audit.jsonl");
+    let path = p.operator("service/audit.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("\"operator\"", "\"opera_or\"")).unwrap();
     audit(&p, &["verify"])
@@ -115,8 +115,8 @@ fn what_can_t_be_recorded_isn_t_done() {
     let p = Project::build().ready();
     Service::configure(&p, "", "");
     // The audit is full from its first byte on.
-    fs::create_dir_all(p.side("service")).unwrap();
-    let file = p.side("service/audit.jsonl");
+    fs::create_dir_all(p.operator("service")).unwrap();
+    let file = p.operator("service/audit.jsonl");
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     let s = Service::again(&p);
     let body = json!({ "workspace_slug": "site" });
@@ -142,7 +142,7 @@ fn a_service_that_dies_between_the_audit_and_the_store_tells_an_end_once() {
     let s = Service::of(&p);
     let id = s.submit(json!({ "max_iterations": 1 }));
     p.hear("agent");
-    let store = ["store.sqlite", "store.sqlite-wal"].map(|n| p.side("service").join(n));
+    let store = ["store.sqlite", "store.sqlite-wal"].map(|n| p.operator("service").join(n));
     let before = store.each_ref().map(|path| fs::read(path).unwrap());
     fs::write(p.side("go"), "").unwrap();
     let end = s.ended(&id);

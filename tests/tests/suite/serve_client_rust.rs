@@ -149,7 +149,7 @@ fn prompts_and_runs_from_beginning_to_end() {
     assert!(ralph.list_runs(&query).unwrap().next_cursor.is_some());
     let ids: Vec<String> = ralph.runs(query).map(|r| r.unwrap().run_id).collect();
     assert_eq!(ids, [second.run_id, run.run_id]);
-    let audit = std::fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    let audit = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     assert!(audit.contains("admin/tess"), "{audit}");
 }
 

@@ -114,9 +114,12 @@ fn submissions_on_a_full_disk_are_taken_whole_or_not_at_all() {
     }
     let p = with_prompt();
     Service::configure(&p, "rate = 10000", "");
-    fs::create_dir(p.side("service")).unwrap();
-    let s = started(&p, "mount -t tmpfs -o size=16m none $SIDE/service");
-    let ballast = Ballast::new(&s, p.side("service"));
+    fs::create_dir(p.operator("service")).unwrap();
+    let s = started(
+        &p,
+        "mount -t tmpfs -o size=16m none $SIDE/../operator/service",
+    );
+    let ballast = Ballast::new(&s, p.operator("service"));
     let submit = |n: u64| {
         let mut body = json!({ "workspace_slug": "site", "config": { "max_iterations": 1 } });
         if n.is_multiple_of(2) {
@@ -224,7 +227,7 @@ fn edits_on_a_full_disk_are_made_whole_or_not_at_all() {
         let answer = s.ask("operator", "PUT", at, Some(body));
         let now = read();
         assert_eq!(now["status"], "verified", "{pages} pages: {now}");
-        let audit = lines(&fs::read(p.side("service/audit.jsonl")).unwrap());
+        let audit = lines(&fs::read(p.operator("service/audit.jsonl")).unwrap());
         if answer.status == 200 {
             saved += 1;
             assert_eq!(now["content"], text);

@@ -40,7 +40,7 @@ fn what_a_client_has_asked_for_is_done_also_when_it_has_gone_away() {
     };
     s.live.signal(Signal::TERM);
     s.live.wait().expect(0);
-    let audit = p.noted("service/audit.jsonl");
+    let audit = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     let lines: Vec<Value> = audit
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())

@@ -147,8 +147,8 @@ fn left(p: &Project, clients: &Clients, repair: bool) {
     }
     let whole = audit(p, &["verify", "--json"]);
     // The line that was being written may be a part of one; the next service cuts it off.
-    if whole.code != 0 && p.side("service/audit.jsonl").exists() {
-        let text = p.noted("service/audit.jsonl");
+    if whole.code != 0 && p.operator("service/audit.jsonl").exists() {
+        let text = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
         assert!(!text.ends_with('\n'), "{whole:?}");
         assert!(whole.stdout.contains("unfinished"), "{whole:?}");
     }
@@ -292,7 +292,7 @@ fn nodes(events: &[Event], task: &str) {
 /// What was done was in the audit before it was, and each end is there once.
 fn audited(p: &Project, clients: &Clients) {
     audit(p, &["verify"]).expect(0);
-    let text = p.noted("service/audit.jsonl");
+    let text = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     let lines: Vec<Value> = text
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())
@@ -355,11 +355,11 @@ fn tidy(p: &Project, clients: &Clients) {
     };
     let prompts = names(&p.root().join("prompts"));
     assert_eq!(prompts.len(), 2 * PROMPTS, "{prompts:?}");
-    let kept = names(&p.side("service/runs"));
+    let kept = names(&p.operator("service/runs"));
     let known: Vec<String> = clients.followed.lock().unwrap().keys().cloned().collect();
     assert_eq!(kept, known);
     for id in kept {
-        assert!(!p.side("service/runs").join(&id).join("tree").exists());
+        assert!(!p.operator("service/runs").join(&id).join("tree").exists());
     }
     let trees = p.git(&["worktree", "list"]);
     assert_eq!(trees.lines().count(), 1, "{trees}");

@@ -43,7 +43,7 @@ fn killed_the_service_goes_on_with_what_ran_and_begins_what_waited() {
             .len(),
         2
     );
-    let text = std::fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    let text = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     assert_eq!(text.matches("ralph.run.terminal").count(), 2, "{text}");
 }
 
@@ -105,7 +105,7 @@ fn what_an_event_says_beyond_what_is_known_is_passed_on_to_the_byte() {
     s.kill();
     // As a later version would have written it.
     let extra = r#"{ "type":"node","node":"work" , "convergence_score":0.70,"early_stop_reason":null,"later":{"b":1E2,"a":["\u00e9",-0.0]} }"#;
-    let db = Connection::open(p.side("service/store.sqlite")).unwrap();
+    let db = Connection::open(p.operator("service/store.sqlite")).unwrap();
     let sql = "UPDATE events SET data = ?3 WHERE run = ?1 AND id = ?2";
     assert_eq!(db.execute(sql, params![id, 2, extra]).unwrap(), 1);
     let body: String = db
@@ -147,7 +147,7 @@ fn a_run_that_gives_up_early_says_why() {
     let end = s.ended(&id);
     assert_eq!(end["early_stop_reason"], "no_progress", "{end}");
     assert_eq!(s.run(&id)["early_stop_reason"], "no_progress");
-    let audit = std::fs::read_to_string(p.side("service/audit.jsonl")).unwrap();
+    let audit = std::fs::read_to_string(p.operator("service/audit.jsonl")).unwrap();
     let terminal = audit.lines().find(|l| l.contains("ralph.run.terminal"));
     let terminal: Value = serde_json::from_str(terminal.unwrap()).unwrap();
     assert!(

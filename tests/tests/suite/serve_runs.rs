@@ -53,7 +53,7 @@ fn of_runs_that_are_over_the_records_stay_and_the_worktrees_go() {
     assert!(names(&s, &ids[0]).is_empty());
     assert_eq!(s.run(&ids[0])["status"], "completed");
     // As a service leaves it that dies between a run's end and this; the next run's end puts it away.
-    let own = p.side("service").join("runs").join(&ids[2]);
+    let own = p.operator("service").join("runs").join(&ids[2]);
     std::fs::create_dir(own.join("tree")).unwrap();
     std::fs::rename(own.join("records/.ralph"), own.join("tree/.ralph")).unwrap();
     let last = s.submit(json!({}));

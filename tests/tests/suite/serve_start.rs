@@ -12,7 +12,7 @@ use serde_json::json;
 #[test]
 fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
     let p = Project::build().ready();
-    let path = p.side("serve.toml");
+    let path = p.operator("serve.toml");
     let serve = || p.start_command(Service::command(&p, &["serve"])).wait();
     serve().expect(3).says("serve.toml");
     for (text, said) in [
@@ -26,6 +26,18 @@ fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
             "allow_plain",
         ),
         ("[serve]\norigins = [\"*\"]", "no origin"),
+        ("[serve]\norigins = [\"ftp://a\"]", "[serve] origins"),
+        ("[serve]\norigins = [\"https://a/b\"]", "[serve] origins"),
+        ("[serve]\norigins = [\"https://\"]", "[serve] origins"),
+        ("[serve]\norigins = [\"https://me@a\"]", "[serve] origins"),
+        ("[serve]\nhosts = [\"*\"]", "[serve] hosts"),
+        ("[serve]\nhosts = [\"\"]", "[serve] hosts"),
+        ("[serve]\nhosts = [\"https://a\"]", "[serve] hosts"),
+        ("[serve]\nhosts = [\"a:port\"]", "[serve] hosts"),
+        ("[serve]\nheartbeat = \"0s\"", "[serve] heartbeat"),
+        ("[serve]\nbody_limit = \"0B\"", "[serve] body_limit"),
+        ("[serve]\nmax_queued = 0", "[serve] max_queued"),
+        ("[mint]\nmax_ttl = \"0s\"", "[mint] max_ttl"),
         ("[workspaces.\"../x\"]\npath = \"x\"", "no name"),
         (
             "[tokens.a]\nrole = \"root\"\nfile = \"t\"",
@@ -42,6 +54,21 @@ fn a_mistake_in_serve_toml_is_told_with_its_place_and_nothing_is_made() {
         std::fs::write(&path, text).unwrap();
         serve().expect(3).says(said);
     }
+    for token in [
+        "one-0123456789abcdef\ntwo",
+        "with a blank 0123456789",
+        "schlüssel-0123456789",
+    ] {
+        std::fs::write(p.operator("t"), token).unwrap();
+        std::fs::write(&path, "[tokens.a]\nrole = \"admin\"\nfile = \"t\"").unwrap();
+        let said = serve().expect(3).says("[tokens.a]").says("visible ASCII");
+        assert!(!said.stderr.contains(token), "{}", said.stderr);
+    }
+    std::fs::write(p.operator("t"), "one-0123456789abcdef").unwrap();
+    std::fs::write(&path, "[tokens.env]\nrole = \"observer\"\nfile = \"t\"").unwrap();
+    let mut twice = Service::command(&p, &["serve"]);
+    twice.env("RALPH_SERVE_TOKEN", "two-0123456789abcdef");
+    p.start_command(twice).wait().expect(3).says("[tokens.env]");
     assert!(!p.all().join("state/ralph/serve").exists());
 }
 
@@ -61,7 +88,23 @@ fn it_is_alive_secured_and_ends_in_good_order() {
     assert!(text.contains("\nralph_runs_active 0\n"), "{text}");
     assert!(text.contains("ralph_http_requests_total 3\n"), "{text}");
     s.live.signal(Signal::TERM);
-    s.live.wait().expect(0);
+    let ran = s.live.wait().expect(0);
+    assert!(!ran.stderr.contains("tidied"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_workspace_that_is_gone_is_told_and_the_others_are_served() {
+    let p = Project::build().ready();
+    let tables = format!("[workspaces.gone]\npath = {:?}", p.operator("gone"));
+    Service::configure(&p, "", &tables);
+    let s = Service::again(&p);
+    let body = json!({ "workspace_slug": "gone" });
+    let refused = s.ask("operator", "POST", "/v1/runs", Some(body));
+    assert!(refused.status >= 400, "{refused:?}");
+    let id = s.submit(json!({ "max_iterations": 1 }));
+    assert_eq!(s.ended(&id)["attempts"], 1);
+    s.live.signal(Signal::TERM);
+    s.live.wait().expect(0).says("[workspaces.gone] path");
 }
 
 #[test]
@@ -129,7 +172,7 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
         .ask(&token, "POST", "/v1/runs", Some(body))
         .expect(201)
         .json();
-    assert_eq!(run["actor"], "tess");
+    assert_eq!(run["actor"], "jwt:tess");
     let spoilt = format!("{}A", &token[..token.len() - 1]);
     let other = if spoilt == token {
         format!("{token}A")
@@ -144,6 +187,9 @@ fn tokens_are_minted_for_a_workspace_a_role_and_a_time() {
         .expect(3)
         .says("max_ttl");
     mint(&[&site[..], &["root"]].concat()).expect(3);
+    mint(&["--workspace", "site", "--actor", "a/b", "--role", "admin"])
+        .expect(3)
+        .says("--actor");
     // Short ones end.
     let short = mint(&[&site[..], &["observer", "--ttl", "1s"]].concat()).expect(0);
     let until = std::time::Instant::now() + ralph_tests::LIMIT;

@@ -136,7 +136,7 @@ fn a_cancelled_run_is_not_gone_on_with_whatever_becomes_of_its_service() {
     p.hear("agent");
     s.kill();
     // As a service leaves it that dies right after it has taken the wish.
-    let db = rusqlite::Connection::open(p.side("service/store.sqlite")).unwrap();
+    let db = rusqlite::Connection::open(p.operator("service/store.sqlite")).unwrap();
     let sql = "SELECT body FROM runs WHERE id = ?1";
     let body: String = db.query_row(sql, [&id], |r| r.get(0)).unwrap();
     let mut body: Value = serde_json::from_str(&body).unwrap();

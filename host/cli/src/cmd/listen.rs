@@ -15,8 +15,13 @@ use crate::args::{Args, Command, ListenArgs, PluginCommand};
 use crate::out::{Kept, Out, note};
 
 pub async fn listen(dir: &Path, args: ListenArgs, out: &Out) -> Result<ExitCode, Error> {
+    ralph_process::withhold("RALPH_AUTH_TOKEN");
     let token = match &args.token_file {
-        Some(path) => Some(token_file(path).map_err(Error::Usage)?),
+        Some(path) => {
+            // Who has it may call what no sandbox holds.
+            ralph_runner::holding::keep(std::path::absolute(path).ok());
+            Some(token_file(path).map_err(Error::Usage)?)
+        }
         None => match std::env::var("RALPH_AUTH_TOKEN") {
             Ok(text) => Some(
                 Token::new(text.trim())

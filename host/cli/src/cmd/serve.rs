@@ -122,11 +122,6 @@ pub fn token(args: TokenArgs, out: &Out) -> Result<ExitCode, Error> {
             one_line(&workspace, 64)
         )));
     }
-    if actor.is_empty() || actor.len() > 128 || !actor.bytes().all(|b| b.is_ascii_graphic()) {
-        return Err(Error::Usage(
-            "--actor has 1 to 128 visible ASCII characters".into(),
-        ));
-    }
     let role = match role.as_str() {
         "admin" => Role::Admin,
         "operator" => Role::Operator,

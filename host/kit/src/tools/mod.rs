@@ -117,7 +117,7 @@ impl Tool {
             rows: 50,
             columns: 120,
         });
-        spawn.secrets = ralph_process::secrets().clone();
+        spawn.secrets = ralph_process::secrets();
         let mut running = start(spawn).map_err(|e| Error::Tool(e.to_string()))?;
         let mut said = Vec::new();
         while let Some(piece) = running.next().await {

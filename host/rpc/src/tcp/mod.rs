@@ -131,5 +131,7 @@ pub struct Taken {
 /// It can't be read, or holds no token.
 pub fn token_file(path: &PathBuf) -> Result<Token, String> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Token::new(text.trim()).map_err(|e| format!("{}: {e}", path.display()))
+    let token = Token::new(text.trim()).map_err(|e| format!("{}: {e}", path.display()))?;
+    ralph_process::also_secret("the token", text.trim());
+    Ok(token)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ralph_sandbox::{Place, Profile};
 use ralph_workspace::{Workspace, repository};
 
-use super::{Hold, home};
+use super::{Hold, home, kept};
 use crate::trust::user_dir;
 
 /// Where the agents we know keep their own state: the variable that says so, and
@@ -91,8 +91,11 @@ impl Hold {
             ("XDG_CONFIG_HOME", ".config"),
         ];
         let git = repository(root);
+        let kept = kept::all();
         Place {
             sealed: self.sealed(root, git.as_ref()),
+            shown: kept::shown(&kept, root, git.as_ref()),
+            kept,
             root: root.to_owned(),
             scratch: scratch.map(Path::to_owned),
             caches: caches.collect(),

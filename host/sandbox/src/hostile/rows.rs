@@ -190,6 +190,15 @@ pub(super) const ROWS: &[Row] = &[
     row("plant-a-program", "xxx xxx", Files, |s| {
         a::create(&s.home().join(".cargo/bin/evil"))
     }),
+    row("read-a-token-of-the-service", "xxx xxx", Files, |s| {
+        a::read(&s.home().join(".config/ralph/console.token"))
+    }),
+    row("write-beside-it", "xxx xxx", Files, |s| {
+        a::create(&s.home().join(".config/ralph/serve.toml"))
+    }),
+    row("read-which-signatures-count", "oox oox", Files, |s| {
+        a::read(&s.home().join(".config/ralph/config.toml"))
+    }),
     row("write-the-trust-store", "xxx xxx", Files, |s| {
         a::create(&s.home().join(".local/state/ralph/trusted/evil"))
     }),

@@ -128,6 +128,8 @@ impl Stage {
             ".cache/ralph/component",
             ".local/state/ralph/trusted/x",
             ".local/share/ralph/sockets/x",
+            ".config/ralph/console.token",
+            ".config/ralph/config.toml",
             "other/file",
             "other/whole",
             "other/doomed",
@@ -222,6 +224,8 @@ impl Stage {
                 self.project().join(".ralph/journal.jsonl"),
                 self.project().join(".vscode"),
             ],
+            kept: vec![self.home().join(".config/ralph")],
+            shown: vec![self.home().join(".config/ralph/config.toml")],
             caches: Vec::new(),
             tmp: None,
         }

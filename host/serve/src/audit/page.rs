@@ -21,6 +21,10 @@ pub struct Asked {
     pub scope: Scope,
     /// Of this type.
     pub kind: Option<String>,
+    /// Written at this time or later, RFC 3339 in UTC.
+    pub since: Option<String>,
+    /// Written before this time, RFC 3339 in UTC.
+    pub until: Option<String>,
 }
 
 /// Lines, oldest first, and after which one to go on.
@@ -42,6 +46,14 @@ pub fn page(dir: &Path, asked: &Asked) -> std::io::Result<(Vec<Value>, Option<u6
         if seq <= asked.after
             || !asked.scope.has(text("workspace"))
             || asked.kind.as_ref().is_some_and(|k| k != text("type"))
+            || asked
+                .since
+                .as_deref()
+                .is_some_and(|since| text("at") < since)
+            || asked
+                .until
+                .as_deref()
+                .is_some_and(|until| text("at") >= until)
         {
             continue;
         }

@@ -44,6 +44,10 @@ impl Relaying {
             ),
             None => None,
         };
+        if let (Some(name), Some(token)) = (&relay.token_env, &token) {
+            ralph_process::withhold(name);
+            ralph_process::also_secret("relay", token);
+        }
         let config = Agent::config_builder()
             .timeout_global(Some(LIMIT))
             .max_redirects(0)

@@ -6,11 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac};
 use ralph_runner::{Error, clock};
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::{Identity, Role, Scope, Verifier};
+use crate::caller::object;
 use crate::settings::{Settings, Slug, secret};
 
 const ISSUER: &str = "ralph";
@@ -18,6 +20,8 @@ const ISSUER: &str = "ralph";
 const LEEWAY: u64 = 5;
 /// Longer ones aren't looked at.
 const TOKEN_MAX: usize = 4096;
+/// Before the names of those who bear minted tokens, so that none of them is a static token's.
+const MINTED: &str = "jwt:";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -44,6 +48,34 @@ pub struct Claims {
     pub iat: u64,
     /// Until when it is good.
     pub exp: u64,
+}
+
+/// What a token says that none of ours does, and that may forbid to take it.
+#[derive(Deserialize)]
+struct Conditions {
+    /// From when on it is good.
+    #[serde(default)]
+    nbf: u64,
+    /// Whom it is for: nobody here goes by such a name.
+    #[serde(default, deserialize_with = "is_there")]
+    aud: bool,
+}
+
+fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(from).map(|_| true)
+}
+
+/// Can somebody go by this name? The audit puts a slash between a bearer and whom they act for.
+fn is_name(sub: &str) -> bool {
+    let good = |b: u8| b.is_ascii_graphic() && b != b'/';
+    (1..=128).contains(&sub.len()) && sub.bytes().all(good)
+}
+
+/// A part of a token: an object, and nothing behind it.
+fn part<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let mut from = serde_json::Deserializer::from_slice(bytes);
+    let value = object(&mut from).ok()?;
+    from.end().ok().map(|()| value)
 }
 
 /// The keys by `kid`.
@@ -91,7 +123,7 @@ impl Keys {
     /// A new token.
     ///
     /// # Errors
-    /// There is no key to sign with, or it would be good for too long.
+    /// There is no key to sign with, it would be good for too long, or nobody can go by that name.
     pub fn mint(&self, sub: &str, ws: &str, role: Role, ttl: u64) -> Result<String, Error> {
         let Some(kid) = &self.signer else {
             return Err(Error::Usage(match self.keys.len() {
@@ -99,6 +131,11 @@ impl Keys {
                 _ => "there are several [keys]; [mint] key in serve.toml says which signs".into(),
             }));
         };
+        if !is_name(sub) {
+            return Err(Error::Usage(
+                "--actor has 1 to 128 visible ASCII characters, and no slash".into(),
+            ));
+        }
         if ttl == 0 || ttl > self.max_ttl {
             return Err(Error::Usage(format!(
                 "a token is good for 1 to {} seconds ([mint] max_ttl)",
@@ -138,7 +175,7 @@ impl Keys {
         let (signed, signature) = token.rsplit_once('.').ok_or(NONE)?;
         let (header, claims) = signed.split_once('.').ok_or(NONE)?;
         let bytes = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| NONE);
-        let header: Header = serde_json::from_slice(&bytes(header)?).map_err(|_| NONE)?;
+        let header: Header = part(&bytes(header)?).ok_or(NONE)?;
         if header.alg != "HS256" || header.crit.is_some() {
             return Err("the token is signed in a way that isn't accepted; HS256 is");
         }
@@ -148,9 +185,22 @@ impl Keys {
         if !bool::from(right.as_slice().ct_eq(bytes(signature)?.as_slice())) {
             return Err("the token's signature is wrong");
         }
-        let claims: Claims = serde_json::from_slice(&bytes(claims)?).map_err(|_| NONE)?;
+        let bytes = bytes(claims)?;
+        let claims: Claims = part(&bytes).ok_or(NONE)?;
+        let conditions: Conditions = part(&bytes).ok_or(NONE)?;
         if claims.iss != ISSUER {
             return Err("the token was made by somebody else");
+        }
+        if conditions.aud {
+            return Err("the token is for somebody else (aud)");
+        }
+        if !is_name(&claims.sub) {
+            return Err(
+                "the token's sub has to be 1 to 128 visible ASCII characters without a slash",
+            );
+        }
+        if conditions.nbf > now + LEEWAY {
+            return Err("the token isn't good yet (nbf)");
         }
         if claims.exp <= now {
             return Err("the token has expired");
@@ -181,7 +231,7 @@ impl Verifier for Keys {
             slug => Scope::Only([slug.to_owned()].into()),
         };
         Ok(Some(Identity {
-            name: claims.sub,
+            name: format!("{MINTED}{}", claims.sub),
             role: claims.role,
             scope,
             until: Some(claims.exp),
@@ -227,6 +277,7 @@ mod tests {
             "not from the future"
         );
         let identity = keys.verify(&token).unwrap().unwrap();
+        assert_eq!(identity.name, "jwt:tess");
         assert!(identity.scope.has("site") && !identity.scope.has("shop"));
         assert!(keys.mint("t", "site", Role::Admin, 3601).is_err());
     }
@@ -240,6 +291,51 @@ mod tests {
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
             let spoilt = String::from_utf8(bytes).unwrap();
             assert!(keys.claims(&spoilt, now).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn what_a_token_says_beyond_ours_is_heeded() {
+        let (keys, now) = (keys(), clock::unix());
+        let exp = now + 60;
+        let header = r#"{"alg":"HS256","kid":"old"}"#;
+        let given = |sub: &str, more: &str| {
+            let claims = format!(
+                r#"{{"iss":"ralph","sub":{sub},"ws":"*","role":"admin","iat":{now},"exp":{exp}{more}}}"#
+            );
+            let token = forged(header, &claims, &keys.keys["old"]);
+            keys.claims(&token, now).map(|_| ())
+        };
+        for more in [
+            "",
+            r#","jti":"7","email":"t@example.org""#,
+            &format!(r#","nbf":{now}"#),
+            &format!(r#","nbf":{}"#, now + LEEWAY),
+        ] {
+            assert_eq!(given(r#""t@example.org""#, more), Ok(()), "{more}");
+        }
+        for (more, said) in [
+            (format!(r#","nbf":{}"#, now + 60), "nbf"),
+            (r#","nbf":null"#.into(), "read"),
+            (r#","nbf":"0""#.into(), "read"),
+            (r#","aud":"ralph""#.into(), "aud"),
+            (r#","aud":["a","b"]"#.into(), "aud"),
+            (r#","aud":null"#.into(), "aud"),
+            (r#","sub":"other""#.into(), "read"),
+        ] {
+            let refused = given(r#""t""#, &more).unwrap_err();
+            assert!(refused.contains(said), "{more}: {refused}");
+        }
+        let long = "x".repeat(129);
+        for sub in ["", "a b", "a/b", "\u{e4}", "a\u{7}", &long] {
+            let sub = serde_json::to_string(sub).unwrap();
+            let refused = given(&sub, "").unwrap_err();
+            assert!(refused.contains("sub"), "{sub}: {refused}");
+        }
+        let listed = format!(r#"["ralph","t","*","admin",{now},{exp}]"#);
+        for (header, claims) in [(header, listed.as_str()), (r#"["HS256",null,"old"]"#, "{}")] {
+            let token = forged(header, claims, &keys.keys["old"]);
+            assert_eq!(keys.claims(&token, now), Err("the token can't be read"));
         }
     }
 

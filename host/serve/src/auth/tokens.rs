@@ -10,6 +10,8 @@ use crate::settings::{Settings, secret};
 
 /// The one that needs no file.
 const VARIABLE: &str = "RALPH_SERVE_TOKEN";
+/// By which name its bearer goes.
+const ITS_NAME: &str = "env";
 
 /// All static tokens. Of each only a keyed hash is kept, and the key is this process's.
 pub struct Tokens {
@@ -40,8 +42,13 @@ impl Tokens {
             tokens.add(&table, &text, name.as_str(), token.role, scope)?;
         }
         if std::env::var_os(VARIABLE).is_some() {
+            if settings.tokens.contains_key(ITS_NAME) {
+                return Err(Error::Usage(format!(
+                    "[tokens.{ITS_NAME}]: whoever bears {VARIABLE}, which is set, goes by that name; choose another one"
+                )));
+            }
             let text = secret(VARIABLE, None, Some(VARIABLE))?;
-            tokens.add(VARIABLE, &text, "env", Role::Admin, Scope::All)?;
+            tokens.add(VARIABLE, &text, ITS_NAME, Role::Admin, Scope::All)?;
         }
         Ok(tokens)
     }
@@ -54,6 +61,11 @@ impl Tokens {
         role: Role,
         scope: Scope,
     ) -> Result<(), Error> {
+        if !text.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Error::Usage(format!(
+                "{place}: the token has something else in it than visible ASCII characters (a blank, a line break, an umlaut), which no client could send"
+            )));
+        }
         let hash = self.hash(text);
         if self.known.iter().any(|(known, _)| *known == hash) {
             return Err(Error::Usage(format!(

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::runs::{cursor, limit};
+use super::runs::{cursor, limit, moment};
 use crate::app::Shared;
 use crate::audit;
 use crate::auth::Action;
@@ -29,6 +29,12 @@ pub struct AuditQuery {
     /// Of this type.
     #[serde(rename = "type")]
     pub kind: Option<String>,
+    /// Written at this time (RFC 3339) or later.
+    #[schemars(extend("format" = "date-time"))]
+    pub since: Option<String>,
+    /// Written before this time (RFC 3339).
+    #[schemars(extend("format" = "date-time"))]
+    pub until: Option<String>,
     /// So many.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<usize>,
@@ -54,6 +60,8 @@ pub async fn page(
         limit: limit(query.limit)?,
         scope: caller.scope().clone(),
         kind: query.kind,
+        since: query.since.map(|s| moment("since", &s)).transpose()?,
+        until: query.until.map(|s| moment("until", &s)).transpose()?,
     };
     let dir = app.data.clone();
     let read = tokio::task::spawn_blocking(move || audit::page(&dir, &asked)).await;

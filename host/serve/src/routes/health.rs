@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::app::Shared;
-use crate::auth::Action;
+use crate::auth::{Action, Scope};
 use crate::caller::Caller;
 use crate::problem::Problem;
 
@@ -53,12 +53,17 @@ pub async fn readyz(State(app): State<Shared>) -> Result<Json<Health>, Problem> 
     Ok(healthz(State(app)).await)
 }
 
-/// Prometheus' text format.
+/// Prometheus' text format. The numbers are those of all workspaces together.
 pub async fn metrics(
     State(app): State<Shared>,
     caller: Caller,
 ) -> Result<impl IntoResponse, Problem> {
     caller.may(Action::Read)?;
+    if *caller.scope() != Scope::All {
+        return Err(Problem::forbidden(
+            "the numbers are those of all workspaces, and the token is held to some of them; /v1/stats has numbers of those",
+        ));
+    }
     let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     let gauges = [
         (

@@ -1,110 +1,24 @@
 //! `GET /openapi.json`: OpenAPI 3.1, made from the types that are read and answered with.
 
+mod parts;
+
 use axum::Json;
 use axum::extract::State;
-use schemars::generate::{SchemaGenerator, SchemaSettings};
-use schemars::{JsonSchema, Schema};
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use self::parts::{Document, Operation, answer};
 use super::artifacts::Artifacts;
 use super::audit::{AuditPage, AuditQuery};
 use super::health::Health;
 use super::prompts::{DeleteQuery, Edited, Prompt, Prompts, SavePrompt};
 use super::runs::{RunPage, RunQuery};
-use super::stats::Stats;
+use super::stats::{Stats, StatsQuery};
 use crate::app::Shared;
 use crate::problem::Body as Problem;
 use crate::runs::steer::{CancelRun, Inject, Nothing};
 use crate::runs::submit::SubmitRun;
 use crate::store::Run;
-
-struct Document {
-    generator: SchemaGenerator,
-    paths: Map<String, Value>,
-}
-
-/// One operation.
-struct Operation<'a> {
-    method: &'a str,
-    path: &'a str,
-    id: &'a str,
-    says: &'a str,
-    /// What else than 401, 403 and 429 may be answered.
-    problems: &'a [u16],
-}
-
-impl Document {
-    fn reference<T: JsonSchema>(&mut self) -> Value {
-        self.generator.subschema_for::<T>().to_value()
-    }
-
-    /// Members of a type, as parameters of a query.
-    fn query<T: JsonSchema>(&mut self) -> Vec<Value> {
-        let schema: Schema = T::json_schema(&mut self.generator);
-        let members = schema.get("properties").and_then(Value::as_object);
-        members
-            .into_iter()
-            .flatten()
-            .map(|(name, schema)| {
-                let mut schema = schema.clone();
-                let says = schema.get("description").cloned();
-                // In a query there is no null.
-                let null = schema["type"].as_array().cloned();
-                if let Some(kind) = null.and_then(|t| t.first().cloned()) {
-                    schema["type"] = kind;
-                }
-                if let Some(some) = schema["anyOf"].get(0).cloned() {
-                    schema = some;
-                }
-                if let Some(members) = schema.as_object_mut() {
-                    members.remove("default");
-                    members.remove("description");
-                }
-                json!({ "name": name, "in": "query", "description": says, "schema": schema })
-            })
-            .collect()
-    }
-
-    fn add(
-        &mut self,
-        op: &Operation<'_>,
-        parameters: Vec<Value>,
-        body: Option<(Value, bool)>,
-        answers: Value,
-    ) {
-        let mut parameters = parameters;
-        for name in ["id", "slug", "path"] {
-            if op.path.contains(&format!("{{{name}}}")) {
-                parameters.push(json!({
-                    "name": name, "in": "path", "required": true, "schema": { "type": "string" },
-                }));
-            }
-        }
-        let open = matches!(op.path, "/healthz" | "/readyz" | "/openapi.json");
-        let usual: &[u16] = if open { &[] } else { &[401, 403, 429] };
-        let mut responses = answers;
-        for status in usual.iter().chain(&[403, 500, 503]).chain(op.problems) {
-            responses[status.to_string()] = json!({ "$ref": "#/components/responses/Problem" });
-        }
-        let mut operation = json!({
-            "operationId": op.id, "summary": op.says, "parameters": parameters, "responses": responses,
-        });
-        if open {
-            operation["security"] = json!([]);
-        }
-        if let Some((schema, required)) = body {
-            operation["requestBody"] = json!({
-                "required": required, "content": { "application/json": { "schema": schema } },
-            });
-        }
-        let path = self.paths.entry(op.path.to_owned()).or_insert(json!({}));
-        path[op.method] = operation;
-    }
-}
-
-fn answer(status: &str, says: &str, kind: &str, schema: Value) -> Value {
-    json!({ status: { "description": says, "content": { kind: { "schema": schema } } } })
-}
 
 /// The document.
 pub fn document(version: &str) -> Value {
@@ -139,7 +53,13 @@ pub fn document(version: &str) -> Value {
     }
     let text = json!({ "type": "string" });
     d.add(
-        &op("get", "/metrics", "metrics", "Numbers for Prometheus", &[]),
+        &op(
+            "get",
+            "/metrics",
+            "metrics",
+            "Numbers of all workspaces, for Prometheus",
+            &[],
+        ),
         vec![],
         None,
         answer("200", "Its text format", "text/plain", text.clone()),
@@ -196,7 +116,7 @@ pub fn document(version: &str) -> Value {
         answers,
     );
     d.add(
-        &op("get", "/v1/runs/{id}", "getRun", "One run", &[404]),
+        &op("get", "/v1/runs/{id}", "getRun", "One run", &[400, 404]),
         vec![],
         None,
         answer("200", "The run", JSON, run.clone()),
@@ -218,7 +138,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/events",
             "streamEvents",
             "A run's events, to its end",
-            &[404],
+            &[400, 404],
         ),
         vec![last],
         None,
@@ -274,7 +194,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/artifacts",
             "listArtifacts",
             "What a run leaves behind",
-            &[404],
+            &[400, 404],
         ),
         vec![],
         None,
@@ -292,7 +212,7 @@ pub fn document(version: &str) -> Value {
             "/v1/runs/{id}/artifacts/{path}",
             "getArtifact",
             "diff.patch, receipts/…, logs/…",
-            &[404, 416],
+            &[400, 404, 416],
         ),
         vec![range],
         None,
@@ -368,10 +288,17 @@ pub fn document(version: &str) -> Value {
         None,
         answer("200", "One page", JSON, page),
     );
+    let query = d.query::<StatsQuery>();
     let stats = d.reference::<Stats>();
     d.add(
-        &op("get", "/v1/stats", "stats", "The last 24 hours", &[]),
-        vec![],
+        &op(
+            "get",
+            "/v1/stats",
+            "stats",
+            "The last 24 hours",
+            &[400, 404],
+        ),
+        query,
         None,
         answer("200", "Numbers", JSON, stats),
     );

@@ -39,6 +39,9 @@ pub struct RunQuery {
     /// Submitted at this time (RFC 3339) or later.
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+    /// Submitted before this time (RFC 3339).
+    #[schemars(extend("format" = "date-time"))]
+    pub until: Option<String>,
     /// So many.
     #[schemars(range(min = 1, max = 500))]
     pub limit: Option<usize>,
@@ -54,10 +57,11 @@ pub async fn list(
     Asked(query): Asked<RunQuery>,
 ) -> Result<Json<RunPage>, Problem> {
     caller.may(Action::Read)?;
+    let since = query.since.map(|s| moment("since", &s)).transpose()?;
+    let until = query.until.map(|s| moment("until", &s)).transpose()?;
     if let Some(slug) = &query.workspace {
-        caller.may_in(Action::Read, slug)?;
+        workspace(&app, &caller, slug).await?;
     }
-    let since = query.since.map(|s| moment(&s)).transpose()?;
     // That one is paused only the run at work knows; for the store it is running.
     let kept = query.status.map(|status| match status {
         Status::Paused => Status::Running,
@@ -69,6 +73,7 @@ pub async fn list(
         workspace: query.workspace,
         status: kept,
         since,
+        until,
         before: query.cursor.as_deref().map(cursor).transpose()?,
         limit,
     };
@@ -92,6 +97,28 @@ pub async fn list(
     }))
 }
 
+/// One that the caller may read of: it is configured, or there are runs of it from when it was.
+///
+/// # Errors
+/// 404
+pub async fn workspace(app: &Shared, caller: &Caller, slug: &str) -> Result<(), Problem> {
+    caller.may_in(Action::Read, slug)?;
+    let Err(gone) = app.workspace(slug) else {
+        return Ok(());
+    };
+    let any = Wanted {
+        scope: caller.scope().clone(),
+        workspace: Some(slug.to_owned()),
+        status: None,
+        since: None,
+        until: None,
+        before: None,
+        limit: 1,
+    };
+    let (runs, _) = app.store.runs(&any).await?;
+    if runs.is_empty() { Err(gone) } else { Ok(()) }
+}
+
 /// A page's length.
 pub fn limit(asked: Option<usize>) -> Result<usize, Problem> {
     match asked.unwrap_or(PAGE) {
@@ -107,11 +134,13 @@ pub fn cursor(text: &str) -> Result<u64, Problem> {
     parsed.ok_or_else(|| Problem::bad("the cursor is none that a page gave"))
 }
 
-/// A time as the store compares it.
-fn moment(text: &str) -> Result<String, Problem> {
+/// A time as store and audit compare it.
+pub fn moment(name: &str, text: &str) -> Result<String, Problem> {
     match text.parse::<jiff::Timestamp>() {
         Ok(at) => Ok(format!("{at:.6}")),
-        Err(_) => Err(Problem::bad("since is a time like 2026-01-31T12:00:00Z")),
+        Err(_) => Err(Problem::bad(format!(
+            "{name} is a time like 2026-01-31T12:00:00Z"
+        ))),
     }
 }
 

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::app::Shared;
 use crate::auth::Action;
-use crate::caller::Caller;
+use crate::caller::{Asked, Caller};
 use crate::problem::Problem;
 use crate::store::{Status, Wanted};
 
@@ -57,16 +57,32 @@ impl Mean {
     }
 }
 
+/// Of which runs.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StatsQuery {
+    /// Of this workspace.
+    pub workspace: Option<String>,
+}
+
 /// `GET /stats`
-pub async fn stats(State(app): State<Shared>, caller: Caller) -> Result<Json<Stats>, Problem> {
+pub async fn stats(
+    State(app): State<Shared>,
+    caller: Caller,
+    Asked(query): Asked<StatsQuery>,
+) -> Result<Json<Stats>, Problem> {
     caller.may(Action::Read)?;
+    if let Some(slug) = &query.workspace {
+        super::runs::workspace(&app, &caller, slug).await?;
+    }
     let since = Timestamp::now() - SignedDuration::from_hours(24);
     let since = format!("{since:.6}");
     let mut wanted = Wanted {
         scope: caller.scope().clone(),
-        workspace: None,
+        workspace: query.workspace,
         status: None,
         since: Some(since.clone()),
+        until: None,
         before: None,
         limit: 500,
     };

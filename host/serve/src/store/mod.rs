@@ -60,6 +60,8 @@ pub struct Wanted {
     pub status: Option<Status>,
     /// Submitted at this time or later, RFC 3339 in UTC.
     pub since: Option<String>,
+    /// Submitted before this time, RFC 3339 in UTC.
+    pub until: Option<String>,
     /// Older than this one: what a page gave as its cursor.
     pub before: Option<u64>,
     /// So many.

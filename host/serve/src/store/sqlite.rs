@@ -257,13 +257,14 @@ impl Store for Sqlite {
                  WHERE (?1 IS NULL OR seq < ?1) AND (?2 IS NULL OR workspace = ?2)
                    AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR created >= ?4)
                    AND (?5 IS NULL OR workspace IN (SELECT value FROM json_each(?5)))
+                   AND (?7 IS NULL OR created < ?7)
                  ORDER BY seq DESC LIMIT ?6",
                 )?;
                 let limit = i64::try_from(w.limit).unwrap_or(i64::MAX).saturating_add(1);
                 let before = w.before.map(|b| i64::try_from(b).unwrap_or(i64::MAX));
                 let status = w.status.map(Status::word);
                 let rows = statement.query_map(
-                    params![before, w.workspace, status, w.since, slugs, limit],
+                    params![before, w.workspace, status, w.since, slugs, limit, w.until],
                     body,
                 )?;
                 let mut found = Vec::new();

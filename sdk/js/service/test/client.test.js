@@ -96,6 +96,8 @@ test("more runs than a page has are asked for in pages", async () => {
     ["/v1/runs?workspace=site&limit=500", "/v1/runs?workspace=site&limit=200&cursor=500"],
   );
   assert.deepEqual(await client.listRuns("site", { limit: 0 }), []);
+  await client.listRuns("site", { since: "2026-01-31", until: "2026-02-01", limit: 1 });
+  assert.equal(asked.at(-1).url, "/v1/runs?workspace=site&since=2026-01-31&until=2026-02-01&limit=1");
 });
 
 test("the token goes nowhere else, and is shown nowhere", async () => {

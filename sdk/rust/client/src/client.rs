@@ -126,6 +126,7 @@ impl Client {
             ("workspace", query.workspace.as_deref()),
             ("status", query.status.as_ref().map(|s| s.word())),
             ("since", query.since.as_deref()),
+            ("until", query.until.as_deref()),
             ("limit", limit.as_deref()),
             ("cursor", query.cursor.as_deref()),
         ] {

@@ -190,6 +190,8 @@ pub struct RunQuery {
     pub status: Option<Status>,
     /// Submitted at this time (RFC 3339) or later.
     pub since: Option<String>,
+    /// Submitted before this time (RFC 3339).
+    pub until: Option<String>,
     /// So many in one page: 1 to 500; usually 50.
     pub limit: Option<u32>,
     /// `next_cursor` of the page before.

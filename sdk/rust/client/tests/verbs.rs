@@ -60,6 +60,7 @@ fn they_ask_what_the_service_answers() {
     assert_eq!(runs.len(), 2);
     let since = RunQuery {
         since: Some("2026-01-31T12:00:00+01:00".into()),
+        until: Some("2026-02-01T00:00:00Z".into()),
         ..RunQuery::default()
     };
     assert_eq!(
@@ -99,7 +100,7 @@ fn they_ask_what_the_service_answers() {
             r#"POST /v1/runs/r/inject {"text":"use \"it\""}"#,
             "GET /v1/runs?workspace=a%20b&status=failed&limit=1 ",
             "GET /v1/runs?workspace=a%20b&status=failed&limit=1&cursor=7 ",
-            "GET /v1/runs?since=2026-01-31T12%3A00%3A00%2B01%3A00 ",
+            "GET /v1/runs?since=2026-01-31T12%3A00%3A00%2B01%3A00&until=2026-02-01T00%3A00%3A00Z ",
             r#"PUT /v1/workspaces/site/prompts/deep/a%20b.yaml {"content":"x","expected_prior_fingerprint":null}"#,
             "DELETE /v1/workspaces/site/prompts/a.yaml ",
             "DELETE /v1/workspaces/site/prompts/a.yaml?expected_prior_fingerprint=sha256%3A1 ",
