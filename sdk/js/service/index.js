@@ -16,7 +16,12 @@ const ANSWER_MAX = 32 * 1024 * 1024;
 /** What the service lists in one page at most. */
 const PAGE_MAX = 500;
 
-const segment = encodeURIComponent;
+/** A part of a path. `fetch` resolves dots: with them in a name, another thing would be asked for than is named. */
+function segment(name) {
+  if (typeof name !== "string" || !name) throw new Error("a name is empty");
+  if (/^(\.|%2e){1,2}$/i.test(name)) throw new Error(`a name can't be ${name}`);
+  return encodeURIComponent(name);
+}
 
 class Client {
   #token;
@@ -133,7 +138,7 @@ class Client {
 
   async deletePrompt(workspace, path, { expected_prior_fingerprint, signal } = {}) {
     const expected = expected_prior_fingerprint;
-    const query = expected ? `?expected_prior_fingerprint=${segment(expected)}` : "";
+    const query = expected ? `?expected_prior_fingerprint=${encodeURIComponent(expected)}` : "";
     return this.#json("DELETE", prompt(workspace, path) + query, { signal });
   }
 

@@ -43,6 +43,35 @@ test("a refusal is an error with the service's problem", async () => {
   });
 });
 
+test("no name leads to something else than it names", async () => {
+  const { client, asked } = await service((_, response) => json(response, 200, {}));
+  const path = "../../site/prompts/victim.yaml";
+  const content = { content: "x" };
+  for (const ask of [
+    () => client.deletePrompt("two", path),
+    () => client.getPrompt("two", path),
+    () => client.savePrompt("two", path, content),
+    () => client.getPrompt("two", "a/./b.yaml"),
+    () => client.getPrompt("two", "a//b.yaml"),
+    () => client.getPrompt("two", "a/%2E%2e/b.yaml"),
+    () => client.getPrompt("two", ".%2E/b.yaml"),
+    () => client.getPrompt("two", ""),
+    () => client.getPrompt("..", "b.yaml"),
+    () => client.getPrompt("", "b.yaml"),
+    () => client.getPrompt(undefined, "b.yaml"),
+    () => client.getRun(".."),
+    () => client.getRun(""),
+    () => client.cancelRun("%2e%2E"),
+    () => client.proxyEvents("."),
+    () => client.streamEvents("..").next(),
+  ]) {
+    await assert.rejects(ask(), /a name (is empty|can't be)/, String(ask));
+  }
+  assert.deepEqual(asked, []);
+  await client.getPrompt("two", "...a/..b/c..yaml");
+  assert.equal(asked[0].url, "/v1/workspaces/two/prompts/...a/..b/c..yaml");
+});
+
 test("the environment says which transport it is", () => {
   const made = (env) => getRalphClient({ env });
   assert.equal(made({}).url, "http://127.0.0.1:8765");
