@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { createServer } from "node:https";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import * as all from "../index.js";
 import { BACKOFF_MAX, RalphError, backoff, getRalphClient } from "../index.js";
@@ -174,7 +176,7 @@ test("an answer without end isn't kept", async () => {
 
 test("another fetch can be given, and a certificate isn't left out silently", async () => {
   const env = { RALPH_TRANSPORT: "remote", RALPH_URL: "https://x.example", RALPH_MTLS: "1" };
-  assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs a fetch/);
+  assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs RALPH_MTLS_CERT, or a fetch/);
   const asked = [];
   const fetch = async (url) => {
     asked.push(url);
@@ -182,6 +184,62 @@ test("another fetch can be given, and a certificate isn't left out silently", as
   };
   assert.equal((await getRalphClient({ env, fetch }).getRun("r")).run_id, "r");
   assert.deepEqual(asked, ["https://x.example/v1/runs/r"]);
+});
+
+test("over TLS both sides show who they are", async () => {
+  const pem = (name) => fileURLToPath(new URL(`../../../../tests/src/web/${name}`, import.meta.url));
+  const [cert, key, ca] = [pem("server.pem"), pem("server.key"), pem("ca.pem")];
+  const asked = [];
+  const files = { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(ca) };
+  const server = createServer({ ...files, requestCert: true }, (request, response) => {
+    let body = "";
+    request.on("data", (piece) => (body += piece));
+    request.on("end", () => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization} ${body}`);
+      if (request.url.includes("silent")) return;
+      if (request.url.includes("broken")) {
+        response.writeHead(200, { "content-length": "10" });
+        response.write("{");
+        return setTimeout(() => response.destroy(), 10);
+      }
+      if (request.url.includes("away")) return response.writeHead(307, { location: "/v1/runs/r" }).end();
+      if (!request.url.endsWith("/events")) return json(response, 200, { run_id: "r\u00e4", a: "x".repeat(200_000) });
+      if (request.headers["last-event-id"]) return response.writeHead(204).end();
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end('id: 1\nevent: start\ndata: {"a":1}\n\n');
+    });
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `https://127.0.0.1:${server.address().port}`;
+  const env = { RALPH_TRANSPORT: "remote", RALPH_URL: url, RALPH_MTLS: "1", RALPH_MTLS_CERT: cert, RALPH_MTLS_KEY: key };
+  const client = getRalphClient({ env: { ...env, RALPH_MTLS_CA: ca }, token: "t0k" });
+  const run = await client.injectRun("r", "\u00e4");
+  assert.deepEqual([run.run_id, run.a.length], ["r\u00e4", 200_000]);
+  assert.deepEqual(asked, ['POST /v1/runs/r/inject Bearer t0k {"text":"\u00e4"}']);
+  assert.equal(await client.ping(), true);
+  const events = [];
+  for await (const event of client.streamEvents("r")) events.push(event);
+  assert.deepEqual(events, [{ a: 1, event_id: "1", type: "start" }]);
+  assert.equal((await client.proxyEvents("r", { lastEventId: "1" })).status, 204);
+  await assert.rejects(client.getRun("away"), { name: "RalphError", status: 307 });
+  await assert.rejects(client.getRun("broken"));
+  const stop = new AbortController();
+  const silent = client.getRun("silent", { signal: stop.signal });
+  setTimeout(() => stop.abort(new Error("enough")), 10);
+  await assert.rejects(silent, /enough/);
+  // Whom nobody knows isn't asked; who shows nothing is let in by nobody.
+  const count = asked.length;
+  await assert.rejects(getRalphClient({ env }).getRun("r"), /certificate/);
+  const none = getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: url, RALPH_MTLS_CA: ca } });
+  await assert.rejects(none.getRun("r"));
+  assert.equal(asked.length, count);
+  for (const wrong of [{ RALPH_MTLS_KEY: "" }, { RALPH_URL: "http://x" }, { RALPH_MTLS_CERT: "/nowhere.pem" }]) {
+    assert.throws(() => getRalphClient({ env: { ...env, ...wrong } }), /RALPH_MTLS=1 needs|ENOENT.*nowhere/);
+  }
 });
 
 test("what there is, is declared", () => {
