@@ -34,7 +34,16 @@ pub fn start(verbose: u8, serves: bool) {
     let filter = wanted
         .and_then(|text| text.parse::<Targets>().ok())
         .unwrap_or_else(|| {
-            let crates = ["cli", "runner", "rpc", "plugins", "process", "workspace"];
+            let crates = [
+                "cli",
+                "runner",
+                "rpc",
+                "serve",
+                "prompts",
+                "plugins",
+                "process",
+                "workspace",
+            ];
             let crates = crates.map(|name| (format!("ralph_{name}"), level));
             Targets::new()
                 .with_targets(crates)

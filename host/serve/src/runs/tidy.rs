@@ -33,6 +33,7 @@ pub(super) async fn tidy(app: &Shared) {
     let all = app.data.join("runs");
     let listed = match tokio::task::spawn_blocking(move || list(&all)).await {
         Ok(Ok(listed)) => listed,
+        Ok(Err(e)) if e.kind() == std::io::ErrorKind::NotFound => return,
         Ok(Err(e)) => return tracing::warn!("runs that are over can't be tidied up: {e}"),
         Err(e) => return tracing::warn!("{e}"),
     };
