@@ -128,8 +128,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Check everything a run needs
     Doctor,
-    /// Print the JSON Schema of ralph.toml
-    Schema,
+    /// Print the JSON Schema of ralph.toml, or of a prompt-set
+    Schema(SchemaArgs),
     /// Describe the JSON-RPC methods
     Rpc(RpcArgs),
     /// Print a completion script
@@ -205,10 +205,25 @@ impl Command {
             Command::Fingerprint(_) => "fingerprint",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
-            Command::Schema => "schema",
+            Command::Schema(_) => "schema",
             Command::Completions(_) => "completions",
         }
     }
+}
+
+#[derive(ClapArgs)]
+pub struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum, default_value_t = SchemaOf::Config)]
+    pub of: SchemaOf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SchemaOf {
+    /// ralph.toml
+    Config,
+    /// A unit of prompts, checked in its canonical form
+    PromptSet,
 }
 
 #[derive(ClapArgs)]

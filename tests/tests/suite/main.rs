@@ -69,6 +69,7 @@ mod serve_edges;
 mod serve_kill_sweep;
 mod serve_openapi;
 mod serve_prompts;
+mod serve_prompts_edges;
 mod serve_restart;
 mod serve_runs;
 mod serve_start;
