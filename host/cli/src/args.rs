@@ -212,21 +212,6 @@ impl Command {
 }
 
 #[derive(ClapArgs)]
-pub struct SchemaArgs {
-    /// Of what
-    #[arg(value_enum, default_value_t = SchemaOf::Config)]
-    pub of: SchemaOf,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum SchemaOf {
-    /// ralph.toml
-    Config,
-    /// A unit of prompts, checked in its canonical form
-    PromptSet,
-}
-
-#[derive(ClapArgs)]
 pub struct InitArgs {
     /// The agent that works
     #[arg(long, default_value = "codex", add = complete::agents())]

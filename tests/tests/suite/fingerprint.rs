@@ -180,6 +180,17 @@ fn a_units_own_field_is_verified_and_written_in_its_place() {
     p.run(&["fingerprint", "verify"]).expect(0);
     p.write("prompts/u.yaml", now.replace("id: x", "id: y"));
     p.run(&["fingerprint", "verify"]).expect(2);
+    // Half of one is no draft's.
+    let damaged = p
+        .read("prompts/u.yaml")
+        .replace("\" # sealed", "0\" # sealed");
+    p.write("prompts/u.yaml", &damaged);
+    p.run(&["fingerprint", "verify"])
+        .expect(2)
+        .says("the field `fingerprint` can't be read");
+    p.run(&["fingerprint", "write"]).expect(0);
+    assert!(!p.exists("prompts/u.yaml.fp"));
+    p.run(&["fingerprint", "verify"]).expect(0);
     // A word in its place is a draft's.
     p.write(
         "prompts/u.yaml",
@@ -390,4 +401,28 @@ fn as_a_gate_it_refuses_work_that_leaves_a_prompt_and_its_fingerprint_apart() {
         "{}",
         p.noted("prompt.2")
     );
+}
+
+#[test]
+fn as_a_gate_with_protect_it_refuses_work_that_deletes_or_reseals_a_prompt() {
+    let ralph = binary();
+    for work in [
+        "rm prompts/a.md prompts/a.md.fp".to_owned(),
+        format!("echo otherwise >prompts/a.md; {ralph} fingerprint write >/dev/null"),
+    ] {
+        let p = Project::build()
+            .tasks("PRD.md", "## Tasks\n- [ ] Something else\n")
+            .in_loop("max_iterations = 1")
+            .agent(&format!("echo work >>work.txt\n{work}\necho 'EXIT_SIGNAL: true'\n"))
+            .toml(&format!(
+                "[[gates]]\nname = \"prompts\"\nrun = [{ralph:?}, \"fingerprint\", \"verify\"]\nprotect = [\"prompts/\"]\n"
+            ))
+            .untrusted();
+        p.write("prompts/a.md", "as it was\n");
+        p.run(&["fingerprint", "write"]).expect(0);
+        p.commit_all("sealed");
+        p.trust();
+        p.run(&["run"]).expect(1);
+        assert_eq!(p.facts("committed").len(), 0, "{work}");
+    }
 }

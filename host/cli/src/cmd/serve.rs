@@ -141,3 +141,21 @@ pub fn token(args: TokenArgs, out: &Out) -> Result<ExitCode, Error> {
     out.text(&token);
     Ok(out.done(0, &json!({ "token": token })))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_in_a_line_of_the_audit_is_shown() {
+        let said = shown(&json!({
+            "seq": 7, "at": "t", "type": "prompt.edited", "stage": "intent", "actor": "a\u{1b}[2Jb",
+            "workspace": "site", "prompt_path": "prompts/a\u{202e}lmay.b\n",
+        }));
+        assert!(
+            said.contains("a\\u{1b}[2Jb") && said.contains("a\\u{202e}lmay.b\\u{a}"),
+            "{said}"
+        );
+        assert!(!said.contains(['\u{1b}', '\u{202e}', '\n']), "{said}");
+    }
+}

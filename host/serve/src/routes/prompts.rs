@@ -202,7 +202,8 @@ pub async fn store(app: &Shared, slug: &str) -> Result<Store, Problem> {
     Ok(store.telling(told::mended(app, slug)))
 }
 
-/// Is the prompt that a run was given another one by now, or gone? `None` if it was given none.
+/// Is the prompt that a run was given another one by now, or gone? `None` if it was given none, or if
+/// nobody can tell now.
 pub async fn changed(app: &Shared, run: &Run) -> Option<bool> {
     let path = run.prompt_path.as_ref()?;
     let pinned = run
@@ -212,7 +213,11 @@ pub async fn changed(app: &Shared, run: &Run) -> Option<bool> {
         .ok()?;
     let store = store(app, &run.workspace).await.ok()?;
     let now = store.compute(path, Some(pinned.algorithm())).await;
-    Some(now.ok() != Some(pinned))
+    match now {
+        Ok(now) => Some(now != pinned),
+        Err(PromptError::Busy(_) | PromptError::Component(_) | PromptError::Untrusted(_)) => None,
+        Err(_) => Some(true),
+    }
 }
 
 fn edited(path: String, change: Change) -> Edited {
