@@ -18,13 +18,15 @@ export function certified({ cert, key, ca }) {
       const sent = Object.fromEntries(new Headers(headers));
       if (body !== undefined) sent["content-length"] = String(Buffer.byteLength(body));
       const asked = request(url, { agent, method, headers: sent, signal });
-      asked.once("error", (e) => failed(signal?.aborted ? signal.reason : e));
+      // Once it was answered, the body says the same.
+      asked.on("error", (e) => failed(signal?.aborted ? signal.reason : e));
       asked.once("response", (message) => {
         const kept = new Headers();
         for (let n = 0; n < message.rawHeaders.length; n += 2) {
           kept.append(message.rawHeaders[n], message.rawHeaders[n + 1]);
         }
         const status = message.statusCode;
+        message.on("error", () => {});
         if (EMPTY.includes(status)) message.resume();
         const content = EMPTY.includes(status) ? null : Readable.toWeb(message);
         try {

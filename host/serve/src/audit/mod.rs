@@ -2,7 +2,8 @@
 //!
 //! An event is on the disk before its effect (`stage` is `intent`), and what came of it after
 //! (`outcome`, whose `of` is the intent's `seq`). An intent without an outcome: the service died
-//! in between. Contents of prompts never stand there.
+//! in between. One whose outcome has the error `cut-off` has another once the edit is finished or given up.
+//! Contents of prompts never stand there.
 
 pub mod chain;
 mod page;

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import * as all from "../index.js";
 import { BACKOFF_MAX, RalphError, backoff, getRalphClient } from "../index.js";
-import { json, port, service } from "./service.js";
+import { json, port, service, until } from "./service.js";
 
 test("the verbs ask what the service answers", async () => {
   const { client, asked } = await service((request, response) => {
@@ -190,6 +190,8 @@ test("over TLS both sides show who they are", async () => {
   const pem = (name) => fileURLToPath(new URL(`../../../../tests/src/web/${name}`, import.meta.url));
   const [cert, key, ca] = [pem("server.pem"), pem("server.key"), pem("ca.pem")];
   const asked = [];
+  let left = 0;
+  const closed = () => (left += 1);
   const files = { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(ca) };
   const server = createServer({ ...files, requestCert: true }, (request, response) => {
     let body = "";
@@ -206,7 +208,11 @@ test("over TLS both sides show who they are", async () => {
       if (!request.url.endsWith("/events")) return json(response, 200, { run_id: "r\u00e4", a: "x".repeat(200_000) });
       if (request.headers["last-event-id"]) return response.writeHead(204).end();
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.end('id: 1\nevent: start\ndata: {"a":1}\n\n');
+      const event = 'id: 1\nevent: start\ndata: {"a":1}\n\n';
+      if (request.url.includes("hang")) {
+        request.socket.once("close", closed);
+        response.write(event);
+      } else response.end(event);
     });
   });
   await new Promise((done) => server.listen(0, "127.0.0.1", done));
@@ -231,6 +237,16 @@ test("over TLS both sides show who they are", async () => {
   const silent = client.getRun("silent", { signal: stop.signal });
   setTimeout(() => stop.abort(new Error("enough")), 10);
   await assert.rejects(silent, /enough/);
+  // Who turns away, or ends it, closes the connection.
+  for await (const _ of client.streamEvents("hang")) break;
+  const end = new AbortController();
+  const following = client.streamEvents("hang", end.signal);
+  await following.next();
+  const next = following.next();
+  end.abort(new Error("enough"));
+  await assert.rejects(next, /enough/);
+  await (await client.proxyEvents("hang")).body.cancel();
+  await until(() => left === 3);
   // Whom nobody knows isn't asked; who shows nothing is let in by nobody.
   const count = asked.length;
   await assert.rejects(getRalphClient({ env }).getRun("r"), /certificate/);
