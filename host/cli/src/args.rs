@@ -128,8 +128,8 @@ pub enum Command {
     Trust(TrustArgs),
     /// Check everything a run needs
     Doctor,
-    /// Print the JSON Schema of ralph.toml
-    Schema,
+    /// Print the JSON Schema of ralph.toml, or of a prompt-set
+    Schema(SchemaArgs),
     /// Describe the JSON-RPC methods
     Rpc(RpcArgs),
     /// Print a completion script
@@ -205,7 +205,7 @@ impl Command {
             Command::Fingerprint(_) => "fingerprint",
             Command::Trust(_) => "trust",
             Command::Doctor => "doctor",
-            Command::Schema => "schema",
+            Command::Schema(_) => "schema",
             Command::Completions(_) => "completions",
         }
     }

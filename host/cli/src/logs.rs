@@ -40,6 +40,7 @@ pub fn start(verbose: u8, serves: bool) {
                 "plugins",
                 "process",
                 "rpc",
+                "prompts",
                 "runner",
                 "sandbox",
                 "serve",

@@ -116,7 +116,7 @@ async fn dispatch(args: Args, out: &Out) -> ExitCode {
         Command::Fingerprint(a) => cmd::fingerprint::fingerprint(&dir, a, out).await,
         Command::Trust(a) => cmd::trust::trust(&dir, &a, out),
         Command::Doctor => cmd::doctor::doctor(&dir, out).await,
-        Command::Schema => cmd::schema::schema(out),
+        Command::Schema(a) => cmd::schema::schema(&a, out),
         Command::Completions(a) => cmd::schema::completions(a.shell, out),
     };
     match done {

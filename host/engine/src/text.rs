@@ -27,6 +27,36 @@ pub fn strip_escapes(text: &str) -> String {
     out
 }
 
+/// Is this a character that nobody sees, or that changes what others look like: control characters,
+/// those of format and direction, separators of lines, tags?
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+/// A name or a path as it can be shown: hidden characters as `\u{…}`.
+pub fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => out.extend(c.escape_unicode()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
 fn skip_csi(chars: &mut Chars<'_>) {
@@ -117,6 +147,23 @@ fn floor(text: &str, mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_shown() {
+        assert_eq!(shown("b\u{e4}r \u{4e2d}.md"), "b\u{e4}r \u{4e2d}.md");
+        for c in [
+            '\u{1b}',
+            '\n',
+            '\u{9b}',
+            '\u{202e}',
+            '\u{2028}',
+            '\u{feff}',
+            '\u{e0041}',
+        ] {
+            let said = shown(&format!("a{c}b"));
+            assert_eq!(said, format!("a\\u{{{:x}}}b", u32::from(c)));
+        }
+    }
 
     #[test]
     fn repeated_lines_are_told_once_with_their_number() {

@@ -24,13 +24,16 @@ pub enum PromptError {
     /// It can't be read as what it is, or isn't a prompt-set.
     #[error("{0}")]
     Invalid(String),
+    /// The component that makes the form isn't trusted yet.
+    #[error("{0}")]
+    Untrusted(String),
     /// The component that makes the form failed.
     #[error("{0}")]
     Component(String),
     /// Somebody else has changed the file.
     #[error(
-        "`{path}` isn't what was expected: its stored fingerprint is {}, that of its content {}, expected was {}",
-        or_none(stored.as_ref()), or_none(computed.as_ref()), or_none(expected.as_ref())
+        "`{path}` isn't what was expected: its stored fingerprint is {}, that of its content {}, expected was {}{}",
+        or_none(stored.as_ref()), or_none(computed.as_ref()), or_none(expected.as_ref()), unreadable(problem.as_deref())
     )]
     Conflict {
         /// Relative to `prompts/`.
@@ -41,6 +44,8 @@ pub enum PromptError {
         computed: Option<Fingerprint>,
         /// What the caller expected.
         expected: Option<Fingerprint>,
+        /// Why what is there has no fingerprint, if it has none.
+        problem: Option<String>,
     },
     /// The event that has to be on disk before the change can't be written.
     #[error("nothing was changed, for the audit event can't be written: {0}")]
@@ -67,10 +72,20 @@ fn or_none(fingerprint: Option<&Fingerprint>) -> String {
     fingerprint.map_or_else(|| "none".to_owned(), ToString::to_string)
 }
 
+fn unreadable(problem: Option<&str>) -> String {
+    let said = |why: &str| {
+        format!(
+            ". What is there can't be read ({why}), so nothing can be expected of it: delete it first, without an expectation"
+        )
+    };
+    problem.map(said).unwrap_or_default()
+}
+
 impl From<CanonicalError> for PromptError {
     fn from(e: CanonicalError) -> PromptError {
         match e {
             CanonicalError::Refused(why) => PromptError::Invalid(why),
+            CanonicalError::Untrusted(why) => PromptError::Untrusted(why),
             CanonicalError::Failed(why) => PromptError::Component(why),
         }
     }

@@ -34,7 +34,7 @@ impl Algorithm {
         };
         Fingerprint {
             algorithm: self,
-            hex,
+            hex: hex.into(),
         }
     }
 }
@@ -55,7 +55,7 @@ impl FromStr for Algorithm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fingerprint {
     algorithm: Algorithm,
-    hex: String,
+    hex: Box<str>,
 }
 
 impl Fingerprint {
@@ -79,7 +79,7 @@ impl FromStr for Fingerprint {
         match text.split_once(':') {
             Some((name, hex)) if hex.len() == 64 && hex.bytes().all(digit) => Ok(Fingerprint {
                 algorithm: name.parse()?,
-                hex: hex.to_owned(),
+                hex: hex.into(),
             }),
             _ => Err(
                 "a fingerprint is `sha256:` or `blake3:` and 64 lower-case hexadecimal digits"

@@ -10,6 +10,9 @@ pub enum CanonicalError {
     /// The document can't be read as what it is to be.
     #[error("{0}")]
     Refused(String),
+    /// The component isn't trusted yet.
+    #[error("{0}")]
+    Untrusted(String),
     /// The component failed, or there is none.
     #[error("{0}")]
     Failed(String),

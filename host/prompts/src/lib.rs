@@ -12,6 +12,7 @@
 //! - [`unit`]: what a prompt-set has to look like
 //! - [`store`]: [`Store`], what is asked of files
 //! - [`prompts`]: `prompts/` of a workspace: read, put, delete
+//! - [`paths`]: which paths may be named
 //! - [`pair`]: file and sidecar are changed as one; an edit that was cut off
 //! - [`summary`]: what an edit changed, by counts
 //! - [`error`]: what can go wrong
@@ -20,6 +21,7 @@ pub mod error;
 pub mod fingerprint;
 pub mod forms;
 pub mod pair;
+pub mod paths;
 pub mod prompts;
 pub mod store;
 pub mod stored;
@@ -31,6 +33,6 @@ pub use fingerprint::{Algorithm, Fingerprint};
 pub use forms::{CanonicalError, Canonicaliser, Forms};
 pub use pair::Mended;
 pub use prompts::{Audit, Change, Deleted, Put, Read, Saved};
-pub use store::{Look, Status, Store};
+pub use store::{Look, Status, Store, Told};
 pub use stored::{Place, SIDECAR};
 pub use summary::Summary;

@@ -11,12 +11,13 @@ use ralph_workspace::{Folder, Held, Kind, Workspace, is_temporary, sha256_hex};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PromptError;
-use crate::store::{FILE_MAX, PROMPTS};
+use crate::paths::{DEPTH_MAX, PROMPTS};
+use crate::store::{FILE_MAX, Told};
 use crate::stored::{SIDECAR, SIDECAR_MAX};
 
 /// Where intents and the lock are.
 pub const EDITS: &str = ".ralph/prompt-edits";
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 /// Nothing of it is git's.
 const IGNORE: &str = ".gitignore";
 const SCHEMA: &str = "ralph.prompt-edit.v1";
@@ -149,6 +150,7 @@ pub(crate) fn change(
     }
     let (dir, name) = split(path);
     let beside = format!("{name}{SIDECAR}");
+    let mut made = Made::below(ws, dir)?;
     let folder = Folder::make(ws, dir)?;
     let staged = match after {
         Some((content, sidecar)) => Some((
@@ -170,6 +172,7 @@ pub(crate) fn change(
     };
     let intent = serde_json::to_vec(&intent).map_err(|e| PromptError::Busy(e.to_string()))?;
     ws.write(&intent_path, &intent)?;
+    let new = std::mem::take(&mut made.0);
     at(Step::Intended);
     let cut_off = |e: &dyn std::fmt::Display| PromptError::CutOff {
         path: path.to_owned(),
@@ -183,7 +186,10 @@ pub(crate) fn change(
     if let Err(e) = first {
         // Nothing has changed yet, and nothing is to change any more.
         return Err(match ws.remove_file(&intent_path) {
-            Ok(()) => e.into(),
+            Ok(()) => {
+                made.0 = new;
+                e.into()
+            }
             Err(_) => cut_off(&e),
         });
     }
@@ -201,13 +207,17 @@ pub(crate) fn change(
 }
 
 /// Finishes or gives up the edit of one file, if one was cut off.
-pub(crate) fn mend(ws: &Workspace, path: &str) -> Result<Option<Mended>, PromptError> {
+pub(crate) fn mend(
+    ws: &Workspace,
+    path: &str,
+    told: Option<&Told>,
+) -> Result<Option<Mended>, PromptError> {
     let _held = alone(ws)?;
-    finish(ws, &intent_name(path))
+    finish(ws, &intent_name(path), told)
 }
 
 /// All of them, and what was only being written below `prompts/`.
-pub(crate) fn repair(ws: &Workspace) -> Result<Vec<Mended>, PromptError> {
+pub(crate) fn repair(ws: &Workspace, told: Option<&Told>) -> Result<Vec<Mended>, PromptError> {
     let mut mended = Vec::new();
     let Some(edits) = Folder::open(ws, EDITS)? else {
         return Ok(mended);
@@ -215,7 +225,9 @@ pub(crate) fn repair(ws: &Workspace) -> Result<Vec<Mended>, PromptError> {
     let _held = alone(ws)?;
     for (name, kind) in edits.entries()? {
         if kind == Kind::File && name.ends_with(".json") {
-            mended.extend(finish(ws, &name)?);
+            mended.extend(finish(ws, &name, told)?);
+        } else if kind == Kind::File && is_temporary(&name) {
+            mended.push(swept(&edits, &name)?);
         }
     }
     sweep(ws, PROMPTS, &mut mended, 0)?;
@@ -235,15 +247,8 @@ fn sweep(
     for (name, kind) in folder.entries()? {
         let path = format!("{dir}/{name}");
         match kind {
-            Kind::File if is_temporary(&name) => {
-                folder.remove(&name)?;
-                mended.push(Mended {
-                    path,
-                    finished: false,
-                    what: "was only being written, and is removed".into(),
-                });
-            }
-            Kind::Folder if depth < 16 && !name.starts_with('.') => {
+            Kind::File if is_temporary(&name) => mended.push(swept(&folder, &name)?),
+            Kind::Folder if depth < DEPTH_MAX && !name.starts_with('.') => {
                 sweep(ws, &path, mended, depth + 1)?;
             }
             _ => {}
@@ -252,24 +257,32 @@ fn sweep(
     Ok(())
 }
 
-fn finish(ws: &Workspace, name: &str) -> Result<Option<Mended>, PromptError> {
+fn swept(folder: &Folder, name: &str) -> Result<Mended, PromptError> {
+    folder.remove(name)?;
+    Ok(Mended {
+        path: folder.path_of(name),
+        finished: false,
+        what: "was only being written, and is removed".into(),
+    })
+}
+
+fn finish(ws: &Workspace, name: &str, told: Option<&Told>) -> Result<Option<Mended>, PromptError> {
     let file = format!("{EDITS}/{name}");
     let Some(bytes) = ws.read(&file, INTENT_MAX)? else {
         return Ok(None);
     };
-    let mended = |path: &str, finished, what: &str| {
-        Ok(Some(Mended {
-            path: path.to_owned(),
-            finished,
-            what: what.to_owned(),
-        }))
+    let mended = |path: &str, finished, what: &str| Mended {
+        path: path.to_owned(),
+        finished,
+        what: what.to_owned(),
     };
     let intent = serde_json::from_slice::<Intent>(&bytes)
         .ok()
         .filter(|i| i.schema == SCHEMA && intent_name(&i.path) == name && in_prompts(&i.path));
     let Some(intent) = intent else {
         ws.remove_file(&file)?;
-        return mended(&file, false, "isn't as ralph wrote it, and is removed");
+        let what = "isn't as ralph wrote it, and is removed";
+        return Ok(Some(mended(&file, false, what)));
     };
     let now = read_held(ws, &intent.path)?;
     let is = |now: &Option<Vec<u8>>, before: &Option<String>, after: &Option<String>| {
@@ -292,18 +305,47 @@ fn finish(ws: &Workspace, name: &str) -> Result<Option<Mended>, PromptError> {
         }
         folder.sync()?;
     }
+    let what = match untouched {
+        true => "an edit was cut off, and is finished now",
+        false => {
+            "an edit was cut off, and somebody has changed the file since; the edit is given up"
+        }
+    };
+    let mended = mended(&intent.path, untouched, what);
+    // While it can be done again: a death in between leaves nothing untold.
+    if let Some(told) = told {
+        told(&mended);
+    }
     ws.remove_file(&file)?;
-    match untouched {
-        true => mended(
-            &intent.path,
-            true,
-            "an edit was cut off, and is finished now",
-        ),
-        false => mended(
-            &intent.path,
-            false,
-            "an edit was cut off, and somebody has changed the file since; the edit is given up",
-        ),
+    Ok(Some(mended))
+}
+
+/// Directories that an edit is the first to need. Unless it comes to something, they go again.
+struct Made<'a>(Vec<(&'a Workspace, String)>);
+
+impl<'a> Made<'a> {
+    /// Those on the way to this one that aren't there yet, the outermost first.
+    fn below(ws: &'a Workspace, dir: &str) -> Result<Made<'a>, PromptError> {
+        let ends = dir.match_indices('/').map(|(at, _)| at).chain([dir.len()]);
+        let mut missing = Vec::new();
+        for way in ends.filter_map(|end| dir.get(..end)) {
+            if !missing.is_empty() || Folder::open(ws, way)?.is_none() {
+                missing.push((ws, way.to_owned()));
+            }
+        }
+        Ok(Made(missing))
+    }
+}
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        for (ws, way) in self.0.iter().rev() {
+            let (dir, name) = split(way);
+            // Where somebody else has put something into it meanwhile, it stays.
+            if let Ok(Some(folder)) = Folder::open(ws, dir) {
+                let _ = folder.remove_empty(name);
+            }
+        }
     }
 }
 

@@ -99,7 +99,7 @@ fn a_death_at_any_step_leaves_the_old_pair_or_what_repair_makes_the_new_one_of()
                 Step::Done => assert_eq!((&now, cut_off), (&pair(after), false), "{words}"),
                 _ => assert!(cut_off, "{words} {at:?}"),
             }
-            let mended = repair(&ws).unwrap();
+            let mended = repair(&ws, None).unwrap();
             let want = if *at == Step::Staged { before } else { after };
             assert_eq!(
                 read(&ws, PATH).unwrap(),
@@ -111,7 +111,7 @@ fn a_death_at_any_step_leaves_the_old_pair_or_what_repair_makes_the_new_one_of()
                 cut_off,
                 "{words} {at:?} {mended:?}"
             );
-            assert_eq!(repair(&ws).unwrap(), [], "{words} {at:?}");
+            assert_eq!(repair(&ws, None).unwrap(), [], "{words} {at:?}");
             let left = ws.list("prompts/deep").unwrap();
             assert_eq!(left.len(), if want.is_some() { 2 } else { 0 }, "{left:?}");
             // And the next edit goes on from there.
@@ -126,7 +126,7 @@ fn what_somebody_wrote_after_a_death_is_not_overwritten() {
         let (_dir, ws) = workspace(Some(OLD));
         killed_at(&ws, "replace", step);
         ws.write(PATH, b"by hand\n").unwrap();
-        let mended = mend(&ws, PATH).unwrap().unwrap();
+        let mended = mend(&ws, PATH, None).unwrap().unwrap();
         assert!(!mended.finished, "{mended:?}");
         let (now, cut_off) = read(&ws, PATH).unwrap();
         assert_eq!(now.content.as_deref(), Some(&b"by hand\n"[..]));
@@ -151,7 +151,7 @@ fn an_intent_of_somebody_elses_making_leads_nowhere() {
     };
     for path in ["Makefile", "prompts/../Makefile", "promptsx", "/etc/passwd"] {
         ws.write(&intent_path(path), &forged(path)).unwrap();
-        let done = repair(&ws);
+        let done = repair(&ws, None);
         let refused = done
             .as_ref()
             .map_or(true, |m| m.iter().all(|m| !m.finished));
@@ -159,7 +159,7 @@ fn an_intent_of_somebody_elses_making_leads_nowhere() {
         let _ = ws.remove_file(&intent_path(path));
     }
     ws.write(&format!("{EDITS}/00.json"), b"{").unwrap();
-    assert_eq!(repair(&ws).unwrap().len(), 1);
+    assert_eq!(repair(&ws, None).unwrap().len(), 1);
     assert_eq!(ws.read("Makefile", 99).unwrap().unwrap(), b"all:\n");
     assert_eq!(read(&ws, PATH).unwrap(), (pair(Some(OLD)), false));
 }
@@ -176,6 +176,48 @@ fn nothing_changes_where_the_pair_is_not_as_it_was_or_the_audit_fails() {
     assert_eq!(ws.list("prompts/deep").unwrap(), ["a.yaml", "a.yaml.fp"]);
 }
 
+/// As soon as the lock can be had.
+fn patiently<T>(mut work: impl FnMut() -> Result<T, PromptError>) -> T {
+    loop {
+        match work() {
+            Err(PromptError::Guard(ralph_workspace::GuardError::Held { .. })) => {
+                std::thread::yield_now();
+            }
+            done => return done.unwrap(),
+        }
+    }
+}
+
+#[test]
+fn an_edit_that_is_mended_is_told_once_and_what_was_only_being_written_is_swept() {
+    for (by_hand, finished) in [(false, true), (true, false)] {
+        let (_dir, ws) = workspace(Some(OLD));
+        killed_at(&ws, "replace", 2);
+        if by_hand {
+            ws.write(PATH, b"by hand\n").unwrap();
+        }
+        let stray = format!("{EDITS}/.ralph-tmp-1-1");
+        std::fs::write(ws.root().join(&stray), b"half").unwrap();
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let hears = heard.clone();
+        let root = ws.root().to_owned();
+        let told: Told = std::sync::Arc::new(move |mended: &Mended| {
+            // Whoever dies while it is told tells it again.
+            assert!(root.join(intent_path(PATH)).exists());
+            hears
+                .lock()
+                .unwrap()
+                .push((mended.path.clone(), mended.finished));
+        });
+        let mended = repair(&ws, Some(&told)).unwrap();
+        assert_eq!(*heard.lock().unwrap(), [(PATH.to_owned(), finished)]);
+        assert!(mended.iter().any(|m| m.path == stray), "{mended:?}");
+        assert!(!ws.root().join(&stray).exists());
+        assert_eq!(repair(&ws, Some(&told)).unwrap(), []);
+        assert_eq!(heard.lock().unwrap().len(), 1);
+    }
+}
+
 #[test]
 fn two_writers_at_once_and_a_reader_never_meet_half_of_a_pair() {
     let (_dir, ws) = workspace(Some(("0", "0")));
@@ -190,20 +232,19 @@ fn two_writers_at_once_and_a_reader_never_meet_half_of_a_pair() {
                         if made == 20 {
                             break;
                         }
-                        let (now, _) = read(&ws, PATH).unwrap();
+                        let (now, _) = patiently(|| read(&ws, PATH));
                         let text = format!("{who}-{n}");
-                        let audit = &mut || Ok(());
                         let after = Some((text.as_str(), text.as_str()));
-                        made += usize::from(
-                            change(&ws, PATH, &now, after, audit, &mut |_| ()).unwrap(),
-                        );
+                        made += usize::from(patiently(|| {
+                            change(&ws, PATH, &now, after, &mut || Ok(()), &mut |_| ())
+                        }));
                     }
                 })
             })
             .collect();
         let reader = scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let (now, cut_off) = read(&ws, PATH).unwrap();
+                let (now, cut_off) = patiently(|| read(&ws, PATH));
                 assert_eq!(now.content, now.sidecar);
                 assert!(!cut_off);
             }

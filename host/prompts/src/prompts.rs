@@ -9,15 +9,14 @@ use serde::Serialize;
 use crate::error::PromptError;
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::pair::{self, Pair, Step};
-use crate::store::{Look, PROMPTS, Status, Store, TRIES, busy};
-use crate::stored::{self, SIDECAR};
+use crate::paths::below_prompts;
+use crate::store::{Look, Status, Store, TRIES, busy};
+use crate::stored;
 use crate::summary::{self, Side, Summary};
 use crate::unit;
 
 /// A prompt may have this many bytes.
 pub const PROMPT_MAX: usize = 1 << 20;
-/// A path below `prompts/` has no more bytes.
-const PATH_MAX: usize = 512;
 
 /// A prompt as it stands.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +32,69 @@ pub struct Read {
     /// Why they don't agree, or can't be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Relative to the root.
+    #[serde(skip)]
+    path: String,
+    #[serde(skip)]
+    canonical: Option<Vec<u8>>,
+}
+
+impl Read {
+    /// Is this the content's fingerprint, by whichever hash?
+    pub fn is(&self, fingerprint: &Fingerprint) -> bool {
+        let canonical = self.canonical.as_ref();
+        canonical.is_some_and(|canonical| fingerprint.algorithm().of(canonical) == *fingerprint)
+    }
+
+    /// Can a run be given it? It has to be a prompt-set, if its name says that it is one.
+    ///
+    /// # Errors
+    /// [`PromptError::Invalid`] with the reason.
+    pub fn fit(&self) -> Result<(), PromptError> {
+        match &self.canonical {
+            None => {
+                let why = self.problem.clone();
+                let why = why.unwrap_or_else(|| format!("{}: it can't be read", self.path));
+                Err(PromptError::Invalid(why))
+            }
+            Some(canonical) if unit::named(&self.path) => unit::check(&self.path, canonical),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// Both files and how they stand.
+struct Standing {
+    pair: Pair,
+    look: Look,
+    /// Of the content; `None` if it can't be read as what it is.
+    canonical: Option<Vec<u8>>,
+}
+
+impl Standing {
+    /// Is what is there what was expected? It has to be the content's own fingerprint: a stored one
+    /// alone says nothing of content that was changed beside it. Of content that can't be read nothing
+    /// can be expected, for nothing would tell it from any other.
+    fn agrees(&self, expected: Option<&Fingerprint>) -> bool {
+        match (&self.pair.content, &self.canonical, expected) {
+            (None, _, expected) => expected.is_none(),
+            (Some(_), Some(canonical), Some(expected)) => {
+                expected.algorithm().of(canonical) == *expected
+            }
+            (Some(_), ..) => false,
+        }
+    }
+
+    fn conflict(self, path: &str, expected: Option<Fingerprint>) -> PromptError {
+        let unreadable = self.pair.content.is_some() && self.canonical.is_none();
+        PromptError::Conflict {
+            path: path.to_owned(),
+            stored: self.look.fingerprint_stored,
+            computed: self.look.fingerprint_computed,
+            expected,
+            problem: self.look.problem.filter(|_| unreadable),
+        }
+    }
 }
 
 /// What is to be saved.
@@ -89,14 +151,18 @@ impl Store {
     /// [`PromptError::Path`], [`PromptError::Absent`], and what the disk says.
     pub async fn read_prompt(&self, path: &str) -> Result<Read, PromptError> {
         let path = below_prompts(path)?;
-        let (pair, look) = self.standing(&path).await?;
-        let content = pair.content.ok_or(PromptError::Absent(path))?;
+        let now = self.standing(&path).await?;
+        let Some(content) = now.pair.content else {
+            return Err(PromptError::Absent(path));
+        };
         Ok(Read {
             content: String::from_utf8_lossy(&content).into_owned(),
-            fingerprint_stored: look.fingerprint_stored,
-            fingerprint_computed: look.fingerprint_computed,
-            status: look.status,
-            problem: look.problem,
+            fingerprint_stored: now.look.fingerprint_stored,
+            fingerprint_computed: now.look.fingerprint_computed,
+            status: now.look.status,
+            problem: now.look.problem,
+            path,
+            canonical: now.canonical,
         })
     }
 
@@ -108,7 +174,7 @@ impl Store {
     /// fails in between.
     pub async fn put_prompt(&self, put: Put, audit: Audit) -> Result<Saved, PromptError> {
         let path = below_prompts(&put.path)?;
-        if !matches!(self.form(&path), "yaml-prompt" | "json") {
+        if !unit::named(&path) {
             return Err(PromptError::Path {
                 path: put.path,
                 why: "a prompt-set's name ends in .yaml, .yml or .json",
@@ -121,7 +187,7 @@ impl Store {
             )));
         }
         let canonical = self.canonical(&path, put.content.as_bytes()).await?;
-        unit::check(&path, &canonical)?;
+        unit::check(&path, &canonical).map_err(|e| self.in_the_form(&path, e))?;
         let made = put.algorithm.unwrap_or(self.algorithm()).of(&canonical);
         let side = Side {
             text: put.content.as_bytes(),
@@ -130,15 +196,13 @@ impl Store {
         let after = (put.content.clone(), stored::sidecar(&made));
         let audit = Arc::new(Mutex::new(audit));
         for _ in 0..TRIES {
-            let (pair, look) = self.standing(&path).await?;
-            if !agrees(&look, pair.content.is_some(), put.expected.as_ref()) {
-                return Err(conflict(&put.path, look, put.expected));
+            let now = self.standing(&path).await?;
+            if !now.agrees(put.expected.as_ref()) {
+                return Err(now.conflict(&put.path, put.expected));
             }
-            let change = self.changed(&path, &pair, look, Some(&made), side).await;
-            if self
-                .swap(&path, pair, Some(after.clone()), &change, &audit)
-                .await?
-            {
+            let change = self.changed(&path, &now, Some(&made), side);
+            let after = Some(after.clone());
+            if self.swap(&path, now.pair, after, &change, &audit).await? {
                 return Ok(Saved {
                     fingerprint: made,
                     change,
@@ -162,17 +226,15 @@ impl Store {
         let path = below_prompts(asked)?;
         let audit = Arc::new(Mutex::new(audit));
         for _ in 0..TRIES {
-            let (pair, look) = self.standing(&path).await?;
-            if pair.content.is_none() {
+            let now = self.standing(&path).await?;
+            if now.pair.content.is_none() {
                 return Err(PromptError::Absent(path));
             }
-            if expected.is_some() && !agrees(&look, true, expected.as_ref()) {
-                return Err(conflict(asked, look, expected));
+            if expected.is_some() && !now.agrees(expected.as_ref()) {
+                return Err(now.conflict(asked, expected));
             }
-            let change = self
-                .changed(&path, &pair, look, None, Side::default())
-                .await;
-            if self.swap(&path, pair, None, &change, &audit).await? {
+            let change = self.changed(&path, &now, None, Side::default());
+            if self.swap(&path, now.pair, None, &change, &audit).await? {
                 return Ok(Deleted { change });
             }
         }
@@ -180,51 +242,66 @@ impl Store {
     }
 
     /// Both files and how they stand, with no edit cut off.
-    async fn standing(&self, path: &str) -> Result<(Pair, Look), PromptError> {
+    async fn standing(&self, path: &str) -> Result<Standing, PromptError> {
         for _ in 0..TRIES {
-            let (pair, cut_off) = pair::read(&self.ws, path)?;
+            let (pair, cut_off) = self.read(path).await?;
             if cut_off {
-                self.mend(path)?;
+                self.mend(path).await?;
                 continue;
             }
-            let look = match self.compare(path, &pair).await {
-                // Without a fingerprint either; it can be read and replaced all the same.
-                Err(PromptError::Invalid(why)) => Look {
-                    path: path.to_owned(),
-                    form: self.form(path).to_owned(),
-                    status: Status::Missing,
-                    fingerprint_stored: None,
-                    place: None,
-                    fingerprint_computed: None,
-                    problem: Some(why),
-                },
+            let (look, canonical) = match self.compare(path, &pair).await {
+                // Without a fingerprint either; it can be read and deleted all the same.
+                Err(PromptError::Invalid(why)) => {
+                    let look = Look {
+                        path: path.to_owned(),
+                        form: self.form(path).to_owned(),
+                        status: Status::Missing,
+                        fingerprint_stored: None,
+                        place: None,
+                        fingerprint_computed: None,
+                        problem: Some(why),
+                    };
+                    (look, None)
+                }
                 other => other?,
             };
-            return Ok((pair, look));
+            return Ok(Standing {
+                pair,
+                look,
+                canonical,
+            });
         }
         Err(busy(path))
     }
 
-    async fn changed(
+    /// A canonicaliser that the workspace has given the ending need not make JSON.
+    fn in_the_form(&self, path: &str, e: PromptError) -> PromptError {
+        match (self.form(path), e) {
+            ("yaml-prompt" | "json", e) => e,
+            (form, PromptError::Invalid(why)) => PromptError::Invalid(format!(
+                "{why} (in the form that the canonicaliser `{form}` of [fingerprints.forms] makes)"
+            )),
+            (_, e) => e,
+        }
+    }
+
+    fn changed(
         &self,
         path: &str,
-        pair: &Pair,
-        look: Look,
+        now: &Standing,
         made: Option<&Fingerprint>,
         new: Side<'_>,
     ) -> Change {
-        let text = pair.content.as_deref().unwrap_or_default();
-        let canonical = match pair.content {
-            Some(_) => self.canonical(path, text).await.unwrap_or_default(),
-            None => Vec::new(),
-        };
         let old = Side {
-            text,
-            canonical: &canonical,
+            text: now.pair.content.as_deref().unwrap_or_default(),
+            canonical: now.canonical.as_deref().unwrap_or_default(),
         };
+        let look = &now.look;
+        let before = look.fingerprint_stored.as_ref();
+        let before = before.or(look.fingerprint_computed.as_ref());
         Change {
             prompt_path: path.to_owned(),
-            old_fp: look.fingerprint_stored.or(look.fingerprint_computed),
+            old_fp: before.cloned(),
             new_fp: made.cloned(),
             diff_summary: summary::of(self.form(path), old, new),
         }
@@ -239,9 +316,9 @@ impl Store {
         change: &Change,
         audit: &Arc<Mutex<Audit>>,
     ) -> Result<bool, PromptError> {
-        let (ws, path) = (self.ws.clone(), path.to_owned());
+        let path = path.to_owned();
         let (change, audit) = (change.clone(), audit.clone());
-        let done = tokio::task::spawn_blocking(move || {
+        self.on_disk(move |ws| {
             let mut tell = || match audit.lock() {
                 Ok(mut audit) => (*audit)(&change).map_err(PromptError::Audit),
                 Err(e) => Err(PromptError::Audit(e.to_string())),
@@ -250,71 +327,16 @@ impl Store {
                 .as_ref()
                 .map(|(content, sidecar)| (content.as_str(), sidecar.as_str()));
             let mut on = |_: Step| ();
-            pair::change(&ws, &path, &before, after, &mut tell, &mut on)
-        });
-        done.await
-            .map_err(|e| PromptError::Component(e.to_string()))?
-    }
-}
-
-/// Is what is there what was expected? It has to be the content's own fingerprint: a stored one
-/// alone says nothing of content that was changed beside it. Content that can't be read any more
-/// has none; there the stored one counts.
-fn agrees(look: &Look, there: bool, expected: Option<&Fingerprint>) -> bool {
-    match (there, &look.fingerprint_computed, expected) {
-        (false, _, expected) => expected.is_none(),
-        (true, Some(computed), Some(expected)) => computed == expected,
-        (true, Some(_), None) => false,
-        (true, None, expected) => look.fingerprint_stored.as_ref() == expected,
-    }
-}
-
-fn conflict(path: &str, look: Look, expected: Option<Fingerprint>) -> PromptError {
-    PromptError::Conflict {
-        path: path.to_owned(),
-        stored: look.fingerprint_stored,
-        computed: look.fingerprint_computed,
-        expected,
-    }
-}
-
-/// A path below `prompts/`, made relative to the root. Nothing is put right: what isn't
-/// written plainly is refused.
-///
-/// # Errors
-/// [`PromptError::Path`] with the rule that it breaks.
-pub fn below_prompts(path: &str) -> Result<String, PromptError> {
-    let refused = |why| {
-        Err(PromptError::Path {
-            path: path.to_owned(),
-            why,
+            pair::change(ws, &path, &before, after, &mut tell, &mut on)
         })
-    };
-    if path.is_empty() || path.len() > PATH_MAX {
-        return refused("a prompt's path has 1 to 512 bytes");
+        .await
     }
-    if path
-        .chars()
-        .any(|c| c.is_control() || c == '\\' || c == '%')
-    {
-        return refused("a prompt's path has no backslash, percent sign or control character");
-    }
-    if path.starts_with('/') {
-        return refused("it is absolute");
-    }
-    for part in path.split('/') {
-        match part {
-            "" => return refused("a part of it is empty"),
-            ".." | "." => return refused("it has `.` or `..` in it"),
-            part if part.starts_with('.') => return refused("a part of it begins with a dot"),
-            part if part.ends_with(SIDECAR) => return refused("sidecars are written along"),
-            part if part.trim() != part => return refused("a part of it has white space around"),
-            _ => {}
-        }
-    }
-    Ok(format!("{PROMPTS}/{path}"))
 }
 
 #[cfg(test)]
 #[path = "prompts_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "edges_tests.rs"]
+mod edges;

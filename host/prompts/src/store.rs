@@ -1,24 +1,25 @@
 //! What is asked of files: their fingerprint, where one stands, whether the two agree.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use ralph_workspace::{Folder, Kind, Workspace, is_own_record, is_temporary};
+use ralph_workspace::{Folder, GuardError, Kind, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PromptError;
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::forms::{CanonicalError, Canonicaliser, Forms};
 use crate::pair::{self, Mended, Pair};
+use crate::paths::{DEPTH_MAX, PROMPTS, TOO_DEEP, file};
 use crate::stored::{self, Place, SIDECAR};
 
-/// Where a workspace has its prompts.
-pub const PROMPTS: &str = "prompts";
 /// A file that is fingerprinted has no more bytes.
 pub const FILE_MAX: u64 = 8 << 20;
-/// Directories below `prompts/` are looked into this deep.
-const DEPTH_MAX: usize = 16;
 /// A file is read again this often while others change it.
 pub(crate) const TRIES: usize = 8;
+/// How long the lock of a workspace's prompts is waited for; its holders do no more than a few fsyncs.
+const LOCK_TRIES: u32 = 400;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
 
 /// Files of one workspace and their fingerprints. Cheap to clone.
 #[derive(Clone)]
@@ -27,7 +28,11 @@ pub struct Store {
     forms: Arc<Forms>,
     algorithm: Algorithm,
     canonicaliser: Arc<dyn Canonicaliser>,
+    pub(crate) told: Option<Told>,
 }
+
+/// Told of an edit that was cut off and is being mended, before its last trace goes.
+pub type Told = Arc<dyn Fn(&Mended) + Send + Sync>;
 
 /// How a file and its fingerprint stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +79,17 @@ impl Store {
             forms: Arc::new(forms),
             algorithm,
             canonicaliser,
+            told: None,
+        }
+    }
+
+    /// The same that tells of edits which were cut off and are mended. Called on a thread that may
+    /// wait, with the lock held; a death in between tells again.
+    #[must_use]
+    pub fn telling(self, told: Told) -> Store {
+        Store {
+            told: Some(told),
+            ..self
         }
     }
 
@@ -106,7 +122,7 @@ impl Store {
         algorithm: Option<Algorithm>,
     ) -> Result<Fingerprint, PromptError> {
         let path = file(path)?;
-        let (pair, _) = pair::read(&self.ws, &path)?;
+        let (pair, _) = self.read(&path).await?;
         let content = pair.content.ok_or(PromptError::Absent(path.clone()))?;
         let canonical = self.canonical(&path, &content).await?;
         Ok(algorithm.unwrap_or(self.algorithm).of(&canonical))
@@ -119,11 +135,11 @@ impl Store {
     /// has no fingerprint.
     pub async fn look(&self, path: &str) -> Result<Look, PromptError> {
         let path = file(path)?;
-        let (pair, cut_off) = pair::read(&self.ws, &path)?;
+        let (pair, cut_off) = self.read(&path).await?;
         if pair.content.is_none() && pair.sidecar.is_none() && !cut_off {
             return Err(PromptError::Absent(path));
         }
-        let mut look = self.compare(&path, &pair).await?;
+        let mut look = self.compare(&path, &pair).await?.0;
         if cut_off {
             look.status = Status::Tampered;
             look.problem =
@@ -132,7 +148,12 @@ impl Store {
         Ok(look)
     }
 
-    pub(crate) async fn compare(&self, path: &str, pair: &Pair) -> Result<Look, PromptError> {
+    /// How they stand, and the canonical form of the content, if it has one.
+    pub(crate) async fn compare(
+        &self,
+        path: &str,
+        pair: &Pair,
+    ) -> Result<(Look, Option<Vec<u8>>), PromptError> {
         let form = self.forms.of(path);
         let mut look = Look {
             path: path.to_owned(),
@@ -148,7 +169,10 @@ impl Store {
             (None, Some(content)) if form == "yaml-prompt" => {
                 let found = std::str::from_utf8(content).ok().and_then(stored::field);
                 let place = found.is_some().then_some(Place::Field);
-                (Ok(found), place)
+                let found = found.transpose().map_err(|damaged| {
+                    format!("the field `fingerprint` can't be read: {}", damaged.why)
+                });
+                (found, place)
             }
             _ => (Ok(None), None),
         };
@@ -163,9 +187,13 @@ impl Store {
         let algorithm = stored
             .as_ref()
             .map_or(self.algorithm, Fingerprint::algorithm);
+        let mut form = None;
         if let Some(content) = &pair.content {
             match self.canonical(path, content).await {
-                Ok(canonical) => look.fingerprint_computed = Some(algorithm.of(&canonical)),
+                Ok(canonical) => {
+                    look.fingerprint_computed = Some(algorithm.of(&canonical));
+                    form = Some(canonical);
+                }
                 Err(CanonicalError::Refused(why)) if place.is_some() => look.problem = Some(why),
                 Err(e) => return Err(e.into()),
             }
@@ -178,7 +206,7 @@ impl Store {
             _ => Status::Tampered,
         };
         look.fingerprint_stored = stored;
-        Ok(look)
+        Ok((look, form))
     }
 
     /// Writes a file's fingerprint: into the field, if it has one there and no sidecar, and
@@ -194,9 +222,9 @@ impl Store {
     ) -> Result<Look, PromptError> {
         let path = file(path)?;
         for _ in 0..TRIES {
-            let (pair, cut_off) = pair::read(&self.ws, &path)?;
+            let (pair, cut_off) = self.read(&path).await?;
             if cut_off {
-                self.mend(&path)?;
+                self.mend(&path).await?;
                 continue;
             }
             let content = pair.content.as_ref();
@@ -210,16 +238,22 @@ impl Store {
                 (None, "yaml-prompt", Ok(text)) => stored::field(text).map(|old| (text, old)),
                 _ => None,
             };
-            let usual = field
-                .as_ref()
-                .map_or(self.algorithm, |(_, old)| old.algorithm());
+            let usual = match &field {
+                Some((_, Ok(old))) => old.algorithm(),
+                Some((_, Err(damaged))) => damaged.algorithm,
+                None => self.algorithm,
+            };
             let made = algorithm.unwrap_or(usual).of(&canonical);
             let (name, bytes) = match &field {
                 Some((text, _)) => (path.clone(), stored::with_field(text, &made)),
                 None => (format!("{path}{SIDECAR}"), Some(stored::sidecar(&made))),
             };
             let bytes = bytes.unwrap_or_default();
-            if pair::write_one(&self.ws, &path, &pair, &name, bytes.as_bytes())? {
+            let of = path.clone();
+            let written = self
+                .on_disk(move |ws| pair::write_one(ws, &of, &pair, &name, bytes.as_bytes()))
+                .await?;
+            if written {
                 return self.look(&path).await;
             }
         }
@@ -230,79 +264,100 @@ impl Store {
     ///
     /// # Errors
     /// The lock can't be had, or the disk refuses.
-    pub fn repair(&self) -> Result<Vec<Mended>, PromptError> {
-        pair::repair(&self.ws)
+    pub async fn repair(&self) -> Result<Vec<Mended>, PromptError> {
+        let told = self.told.clone();
+        self.on_disk(move |ws| pair::repair(ws, told.as_ref()))
+            .await
     }
 
-    pub(crate) fn mend(&self, path: &str) -> Result<Option<Mended>, PromptError> {
-        pair::mend(&self.ws, path)
+    pub(crate) async fn mend(&self, path: &str) -> Result<Option<Mended>, PromptError> {
+        let (path, told) = (path.to_owned(), self.told.clone());
+        self.on_disk(move |ws| pair::mend(ws, &path, told.as_ref()))
+            .await
+    }
+
+    /// Both files, and whether an edit was cut off.
+    pub(crate) async fn read(&self, path: &str) -> Result<(Pair, bool), PromptError> {
+        let path = path.to_owned();
+        self.on_disk(move |ws| pair::read(ws, &path)).await
+    }
+
+    /// Does this on a thread that may wait for the disk. While somebody else holds the lock, which is
+    /// taken before anything is done, it is tried again, and nobody's thread waits.
+    pub(crate) async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Workspace) -> Result<T, PromptError> + Send + Sync + 'static,
+    ) -> Result<T, PromptError> {
+        let work = Arc::new(work);
+        for n in 0..LOCK_TRIES {
+            if n > 0 {
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            let (work, ws) = (work.clone(), self.ws.clone());
+            let done = tokio::task::spawn_blocking(move || work(&ws)).await;
+            match done.map_err(|e| PromptError::Component(e.to_string()))? {
+                Err(PromptError::Guard(GuardError::Held { .. })) => {}
+                done => return done,
+            }
+        }
+        Err(PromptError::Busy(format!(
+            "another process has held `{}/{}` for ten seconds; try again",
+            pair::EDITS,
+            pair::LOCK
+        )))
     }
 
     /// All files below `prompts/`, and the names of those that only their sidecar is left of.
     ///
     /// # Errors
     /// A directory can't be listed.
-    pub fn files(&self) -> Result<Vec<String>, PromptError> {
-        let mut found = Vec::new();
-        self.collect(PROMPTS, 0, &mut found)?;
-        found.sort();
-        found.dedup();
-        Ok(found)
+    pub async fn files(&self) -> Result<Vec<String>, PromptError> {
+        self.files_in(PROMPTS).await
     }
 
-    fn collect(&self, dir: &str, depth: usize, found: &mut Vec<String>) -> Result<(), PromptError> {
-        let Some(folder) = Folder::open(&self.ws, dir)? else {
-            return Ok(());
-        };
-        for (name, kind) in folder.entries()? {
-            let path = format!("{dir}/{name}");
-            match kind {
-                _ if name.starts_with('.') => {}
-                Kind::Folder if depth < DEPTH_MAX => self.collect(&path, depth + 1, found)?,
-                Kind::Folder => {}
-                // A link is named, so that it is refused and not passed over.
-                Kind::File | Kind::Other => {
-                    found.push(path.strip_suffix(SIDECAR).unwrap_or(&path).to_owned());
-                }
+    /// The same of a directory, relative to the root.
+    ///
+    /// # Errors
+    /// It can't be listed.
+    pub async fn files_in(&self, dir: &str) -> Result<Vec<String>, PromptError> {
+        let dir = dir.to_owned();
+        self.on_disk(move |ws| {
+            let mut found = Vec::new();
+            collect(ws, &dir, 0, &mut found)?;
+            found.sort();
+            found.dedup();
+            Ok(found)
+        })
+        .await
+    }
+}
+
+fn collect(
+    ws: &Workspace,
+    dir: &str,
+    depth: usize,
+    found: &mut Vec<String>,
+) -> Result<(), PromptError> {
+    let Some(folder) = Folder::open(ws, dir)? else {
+        return Ok(());
+    };
+    for (name, kind) in folder.entries()? {
+        let path = format!("{dir}/{name}");
+        match kind {
+            _ if name.starts_with('.') => {}
+            Kind::Folder if depth < DEPTH_MAX => collect(ws, &path, depth + 1, found)?,
+            // Named like a link, so that it is refused and not passed over.
+            Kind::Folder => found.push(format!("{path}/{TOO_DEEP}")),
+            Kind::File | Kind::Other => {
+                found.push(path.strip_suffix(SIDECAR).unwrap_or(&path).to_owned());
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 pub(crate) fn busy(path: &str) -> PromptError {
     PromptError::Busy(format!(
         "`{path}` is being changed by others all the time; try again"
     ))
-}
-
-/// A path that may be fingerprinted, relative to the root.
-fn file(path: &str) -> Result<String, PromptError> {
-    let refused = |why| {
-        Err(PromptError::Path {
-            path: path.to_owned(),
-            why,
-        })
-    };
-    let mut parts = Vec::new();
-    for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
-        if part == ".git" {
-            return refused("what git keeps has no fingerprint");
-        }
-        parts.push(part);
-    }
-    if path.starts_with('/') || parts.contains(&"..") {
-        return refused("only relative paths below the root are allowed");
-    }
-    let normal = parts.join("/");
-    if normal.is_empty() {
-        return refused("it names no file");
-    }
-    if normal.ends_with(SIDECAR) {
-        return refused("it is a sidecar; name the file it belongs to");
-    }
-    if is_own_record(&normal) || is_temporary(parts.last().copied().unwrap_or_default()) {
-        return refused("it is ralph's own record");
-    }
-    Ok(normal)
 }

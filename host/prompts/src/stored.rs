@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Algorithm, Fingerprint};
 
 /// What a sidecar's name ends in.
 pub const SIDECAR: &str = ".fp";
@@ -41,15 +41,35 @@ pub fn sidecar(fingerprint: &Fingerprint) -> String {
 
 /// What the field of a YAML document says, if it has one in a line of its own. At the
 /// beginning of a line a key can only be one of the root's: what belongs to another is indented.
-/// Any other content than a fingerprint is none: units are drafted with a word in its place.
-pub fn field(text: &str) -> Option<Fingerprint> {
+/// Units are drafted with a word in its place, as `blake3:placeholder`, which is none.
+///
+/// # Errors
+/// It was a fingerprint, and isn't one any more.
+pub fn field(text: &str) -> Option<Result<Fingerprint, Damaged>> {
     let (from, to) = field_at(text)?;
-    text.get(from..to)?.parse().ok()
+    let value = text.get(from..to)?;
+    let (name, rest) = value.split_once(':')?;
+    let algorithm = name.to_ascii_lowercase().parse().ok()?;
+    match value.parse() {
+        Ok(fingerprint) => Some(Ok(fingerprint)),
+        // In a word there are none.
+        Err(_) if !rest.contains(|c: char| c.is_ascii_digit()) => None,
+        Err(why) => Some(Err(Damaged { algorithm, why })),
+    }
 }
 
-/// The document with `fingerprint` in its field, if it has one with a fingerprint.
+/// What was a fingerprint, and isn't one any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damaged {
+    /// The hash that it names.
+    pub algorithm: Algorithm,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// The document with `fingerprint` in its field, if it has one with a fingerprint, damaged or not.
 pub fn with_field(text: &str, fingerprint: &Fingerprint) -> Option<String> {
-    field(text)?;
+    let _ = field(text)?;
     let (from, to) = field_at(text)?;
     Some(format!(
         "{}{fingerprint}{}",
@@ -61,11 +81,19 @@ pub fn with_field(text: &str, fingerprint: &Fingerprint) -> Option<String> {
 /// Where the field's value stands, without its quotes.
 fn field_at(text: &str) -> Option<(usize, usize)> {
     let mut at = 0;
+    // Between braces a line's beginning says nothing of whose the key is.
+    let braces = text
+        .trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with('{');
     for line in text.split_inclusive('\n') {
-        let key = line
-            .trim_start_matches('\u{feff}')
-            .strip_prefix("fingerprint:");
-        if let Some(rest) = key.filter(|rest| rest.starts_with([' ', '\t'])) {
+        let line_text = line.trim_start_matches('\u{feff}');
+        let key = ["fingerprint", "\"fingerprint\"", "'fingerprint'"]
+            .iter()
+            .filter(|key| !braces || !key.starts_with(['"', '\'']))
+            .find_map(|key| line_text.strip_prefix(key));
+        let value = key.and_then(|rest| rest.trim_start_matches([' ', '\t']).strip_prefix(':'));
+        if let Some(rest) = value.filter(|rest| rest.starts_with([' ', '\t'])) {
             let value = rest.trim_start_matches([' ', '\t']);
             let begin = at + line.len() - value.len();
             return match value.chars().next() {
@@ -124,6 +152,8 @@ mod tests {
             ("id: x\nfingerprint: ", "\nb: 1\n"),
             ("fingerprint: \"", "\" # by hand\r\nid: x\r\n"),
             ("fingerprint:   '", "'"),
+            ("id: x\n\"fingerprint\": ", "\n"),
+            ("'fingerprint' : \"", "\"\n"),
             ("\u{feff}fingerprint: ", "  # x\n"),
             (
                 "a:\n  fingerprint: blake3:00\nt: |\n  fingerprint: x\nfingerprint: ",
@@ -131,7 +161,7 @@ mod tests {
             ),
         ] {
             let text = format!("{before}{old}{after}");
-            assert_eq!(field(&text).as_ref(), Some(&old), "{text:?}");
+            assert_eq!(field(&text), Some(Ok(old.clone())), "{text:?}");
             assert_eq!(
                 with_field(&text, &new).unwrap(),
                 format!("{before}{new}{after}")
@@ -148,6 +178,20 @@ mod tests {
         ] {
             assert_eq!(field(&none), None, "{none:?}");
             assert_eq!(with_field(&none, &new), None);
+        }
+        // What was one is not taken for a draft.
+        let text = old.to_string();
+        for damaged in [
+            text.replacen(':', ": ", 1),
+            text[..40].to_owned(),
+            format!("{text}0"),
+            text.to_uppercase(),
+            text.replace("blake3:", "sha256:").replace('0', "g0"),
+        ] {
+            let unit = format!("id: x\nfingerprint: \"{damaged}\"\n");
+            assert!(matches!(field(&unit), Some(Err(_))), "{unit}");
+            let sealed = unit.replace(&damaged, &new.to_string());
+            assert_eq!(with_field(&unit, &new), Some(sealed));
         }
     }
 }

@@ -42,7 +42,8 @@ pub(crate) fn of(form: &str, old: Side<'_>, new: Side<'_>) -> Summary {
 }
 
 fn lines(old: &[u8], new: &[u8]) -> (usize, usize) {
-    let split = |text| <[u8]>::split(text, |b| *b == b'\n');
+    // With their ends: of nothing there is no line.
+    let split = |text| <[u8]>::split_inclusive(text, |b| *b == b'\n');
     let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (split(old).collect(), split(new).collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[same..], &new[same..]);
@@ -128,6 +129,10 @@ mod tests {
         assert_eq!(made("text", "a\nb\nc\n", "a\nx\nc\n"), (1, 1, 1));
         assert_eq!(made("text", "a\nb\nc\n", "c\na\nb\n"), (1, 1, 1));
         assert_eq!(made("text", "a\na\n", "a\na\na\n"), (1, 0, 1));
+        assert_eq!(made("text", "", "a\nb"), (2, 0, 1));
+        assert_eq!(made("text", "a\nb\n", ""), (0, 2, 1));
+        assert_eq!(made("text", "a", ""), (0, 1, 1));
+        assert_eq!(made("text", "a", "a\nb"), (2, 1, 1));
         assert_eq!(made("text", "1\n2\n3\n4\n5\n", "1\n3\n5\n"), (0, 2, 1));
     }
 

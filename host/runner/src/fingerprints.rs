@@ -70,6 +70,7 @@ impl Canonicaliser for Components {
     ) -> Result<Vec<u8>, CanonicalError> {
         self.made(name, path, content).await.map_err(|e| match e {
             Error::Plugin(PluginError::Refused { message, .. }) => CanonicalError::Refused(message),
+            e @ Error::Untrusted(_) => CanonicalError::Untrusted(e.to_string()),
             e => CanonicalError::Failed(e.with_advice()),
         })
     }

@@ -130,6 +130,7 @@ impl Service {
         };
         server::serve(&self.app, self.listener, self.tls, ending).await;
         dispatching.abort();
+        self.app.audit.catch_up().await;
         if let Some(relaying) = relaying {
             relaying.abort();
         }

@@ -43,6 +43,12 @@ pub enum GuardError {
         /// "a directory", "a pipe"…
         what: &'static str,
     },
+    /// Another process holds the lock that this file stands for.
+    #[error("another process holds `{}`; try again", path.escape_debug())]
+    Held {
+        /// As it was asked for.
+        path: String,
+    },
     /// The root itself is missing or no directory.
     #[error("{} cannot be the project's root: {source}", root.display())]
     Root {

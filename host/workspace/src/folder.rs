@@ -7,7 +7,6 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
 
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, flock};
@@ -36,10 +35,6 @@ pub enum Kind {
     /// A link, a pipe, a socket, a device.
     Other,
 }
-
-/// How long a lock is waited for; its holders do no more than a few fsyncs.
-const TRIES: u32 = 400;
-const PAUSE: Duration = Duration::from_millis(25);
 
 const LINK: &str = "a link stands on the way";
 const FOLDER: OFlags = OFlags::RDONLY
@@ -210,11 +205,22 @@ impl Folder {
         }
     }
 
-    /// The lock that a file in it stands for, held until it is dropped. To hold it alone the
-    /// file is made; to share it, `None` where there is no such file: nobody has ever held it.
+    /// Removes a directory in it that is empty.
     ///
     /// # Errors
-    /// Somebody holds it for ten seconds, or what the system says.
+    /// It isn't empty, or what the system says.
+    pub fn remove_empty(&self, name: &str) -> Result<(), GuardError> {
+        let shown = self.bare(name)?;
+        rustix::fs::unlinkat(self.dir.as_fd(), name, AtFlags::REMOVEDIR)
+            .map_err(|e| self.ws.error("remove", &shown, e.into()))
+    }
+
+    /// The lock that a file in it stands for, held until it is dropped. To hold it alone the
+    /// file is made; to share it, `None` where there is no such file: nobody has ever held it.
+    /// Nobody is waited for.
+    ///
+    /// # Errors
+    /// [`GuardError::Held`], or what the system says.
     pub fn lock(&self, name: &str, alone: bool) -> Result<Option<Held>, GuardError> {
         let shown = self.bare(name)?;
         let failed = |e: Errno| self.ws.error("lock", &shown, e.into());
@@ -232,15 +238,11 @@ impl Folder {
             Err(Errno::NOENT) => return Ok(None),
             Err(e) => return Err(failed(e)),
         };
-        let mut tries = 0;
-        while let Err(e) = flock(&file, how) {
-            tries += 1;
-            if e != Errno::WOULDBLOCK || tries == TRIES {
-                return Err(failed(e));
-            }
-            std::thread::sleep(PAUSE);
+        match flock(&file, how) {
+            Ok(()) => Ok(Some(Held(file))),
+            Err(Errno::WOULDBLOCK) => Err(GuardError::Held { path: shown }),
+            Err(e) => Err(failed(e)),
         }
-        Ok(Some(Held(file)))
     }
 
     /// Brings what was placed and removed onto the disk.

@@ -149,7 +149,7 @@ export interface RalphClient {
   ): Promise<Edited>;
   /** Is the service there? A sidecar is started if need be; if it doesn't come up, that is an error. */
   ping(signal?: AbortSignal): Promise<boolean>;
-  /** Ends the sidecar; nothing for a remote service. */
+  /** Ends the sidecar, unless another client of this process has it as well; nothing for a remote service. */
   close(): Promise<void>;
 }
 
@@ -167,7 +167,7 @@ interface Limits {
 }
 
 export interface RemoteOptions extends Limits {
-  /** Instead of the global one, for instance with a certificate of the client's. */
+  /** Instead of the global one, or of the one that shows the certificate in `RALPH_MTLS_CERT`. */
   fetch?: typeof fetch;
   /** For whom the requests are made. */
   actor?: string;

@@ -3,8 +3,9 @@
 import { text } from "./body.js";
 import { refused } from "./error.js";
 import { within } from "./limit.js";
-import { Sidecar } from "./sidecar.js";
+import { shared } from "./sidecars.js";
 import { follow } from "./stream.js";
+import { ofEnvironment } from "./tls.js";
 
 export { BACKOFF_MAX, backoff } from "./backoff.js";
 export { RalphError } from "./error.js";
@@ -16,7 +17,12 @@ const ANSWER_MAX = 32 * 1024 * 1024;
 /** What the service lists in one page at most. */
 const PAGE_MAX = 500;
 
-const segment = encodeURIComponent;
+/** A part of a path. `fetch` resolves dots: with them in a name, another thing would be asked for than is named. */
+function segment(name) {
+  if (typeof name !== "string" || !name) throw new Error("a name is empty");
+  if (/^(\.|%2e){1,2}$/i.test(name)) throw new Error(`a name can't be ${name}`);
+  return encodeURIComponent(name);
+}
 
 class Client {
   #token;
@@ -133,7 +139,7 @@ class Client {
 
   async deletePrompt(workspace, path, { expected_prior_fingerprint, signal } = {}) {
     const expected = expected_prior_fingerprint;
-    const query = expected ? `?expected_prior_fingerprint=${segment(expected)}` : "";
+    const query = expected ? `?expected_prior_fingerprint=${encodeURIComponent(expected)}` : "";
     return this.#json("DELETE", prompt(workspace, path) + query, { signal });
   }
 
@@ -223,23 +229,33 @@ class RemoteClient extends Client {
   async close() {}
 }
 
-/** A service of one's own. */
+/** A service of one's own; other clients of this process may have it, too. */
 class SidecarClient extends Client {
+  #closed;
+  #release;
+  #ready;
+
   constructor({ token, timeout, idleTimeout, patience, fetch, actor, ...options }) {
-    const sidecar = new Sidecar(options);
-    const ready = (signal) => sidecar.ready(signal);
+    const { sidecar, release } = shared(options);
+    const ready = async (signal) => {
+      if (this.#closed) throw new Error("the client is closed");
+      await sidecar.ready(signal);
+    };
     super(sidecar.url, { token, timeout, idleTimeout, patience, fetch, actor, ready });
     this.sidecar = sidecar;
+    this.#ready = ready;
+    this.#release = release;
   }
 
   /** Is it there? Starts it if need be; throws why it isn't. */
   async ping(signal) {
-    await this.sidecar.ready(signal);
+    await this.#ready(signal);
     return true;
   }
 
-  async close() {
-    await this.sidecar.stop();
+  close() {
+    this.#closed ??= this.#release();
+    return this.#closed;
   }
 }
 
@@ -271,10 +287,8 @@ export function getRalphClient(options = {}) {
   const token = options.token ?? env.RALPH_SERVE_TOKEN;
   const transport = env.RALPH_TRANSPORT || "sidecar";
   if (transport === "remote") {
-    if (env.RALPH_MTLS === "1" && !options.fetch) {
-      throw new Error("RALPH_MTLS=1 needs a fetch that shows the certificate: getRalphClient({ fetch })");
-    }
-    return new RemoteClient(env.RALPH_URL, { ...rest, token });
+    const fetch = options.fetch ?? ofEnvironment(env, env.RALPH_URL);
+    return new RemoteClient(env.RALPH_URL, { ...rest, token, fetch });
   }
   if (transport !== "sidecar") throw new Error(`unknown RALPH_TRANSPORT: ${transport}`);
   const port = Number(env.RALPH_SIDECAR_PORT || 8765);

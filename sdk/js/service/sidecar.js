@@ -60,6 +60,7 @@ export class Sidecar {
   #failures = 0;
   #timer;
   #stopped = false;
+  #stopping;
   /** "idle", "starting", "up", "waiting" (to start again) or "stopped". */
   state = "idle";
   /** Why it isn't up, if it isn't. */
@@ -104,7 +105,12 @@ export class Sidecar {
   }
 
   /** Ends it: SIGTERM, so that its runs stand in good order; SIGKILL if that takes too long. */
-  async stop() {
+  stop() {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop() {
     this.#stopped = true;
     this.state = "stopped";
     clearTimeout(this.#timer);
@@ -131,8 +137,12 @@ export class Sidecar {
   }
 
   async #start() {
-    const { command, args, logPath, cwd, env, port } = this.#options;
+    const { command, args, logPath, cwd, env, port, after } = this.#options;
     this.state = "starting";
+    this.problem = "the one before it is still ending";
+    await after;
+    if (this.#stopped) return;
+    this.problem = undefined;
     const began = Date.now();
     // Whoever listens there would be taken for it, and be shown the token.
     if (!(await free(port))) return this.#ended(`something else listens on 127.0.0.1:${port}`, began);

@@ -75,6 +75,7 @@ fn every_reporting_command_answers_with_the_same_envelope() {
         (&["rpc", "schema"], 0, "rpc"),
         (&["doctor"], 0, "doctor"),
         (&["schema"], 0, "schema"),
+        (&["schema", "prompt-set"], 0, "schema"),
         (&["completions", "bash"], 0, "completions"),
         (&["init"], 0, "init"),
         (&["trust", "--revoke"], 0, "trust"),

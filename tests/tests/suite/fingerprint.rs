@@ -105,13 +105,7 @@ fn verify_tells_verified_tampered_missing_and_errors_apart() {
     std::fs::remove_file(p.root().join("prompts/c.yaml")).unwrap();
     std::fs::remove_file(p.root().join("prompts/a.yaml")).unwrap();
     p.run(&verify).expect(2).says("the sidecar's file is gone");
-    for path in [
-        "nothing.yaml",
-        "../x",
-        "/etc/passwd",
-        "prompts/a.yaml.fp",
-        ".git/config",
-    ] {
+    for path in ["nothing.yaml", "../x", "/etc/passwd", ".git/config"] {
         p.run(&["fingerprint", "verify", path]).expect(1);
     }
     p.run(&["fingerprint", "verify", "--nonsense"]).expect(3);
@@ -186,6 +180,17 @@ fn a_units_own_field_is_verified_and_written_in_its_place() {
     p.run(&["fingerprint", "verify"]).expect(0);
     p.write("prompts/u.yaml", now.replace("id: x", "id: y"));
     p.run(&["fingerprint", "verify"]).expect(2);
+    // Half of one is no draft's.
+    let damaged = p
+        .read("prompts/u.yaml")
+        .replace("\" # sealed", "0\" # sealed");
+    p.write("prompts/u.yaml", &damaged);
+    p.run(&["fingerprint", "verify"])
+        .expect(2)
+        .says("the field `fingerprint` can't be read");
+    p.run(&["fingerprint", "write"]).expect(0);
+    assert!(!p.exists("prompts/u.yaml.fp"));
+    p.run(&["fingerprint", "verify"]).expect(0);
     // A word in its place is a draft's.
     p.write(
         "prompts/u.yaml",
@@ -255,29 +260,120 @@ fn repair_finishes_what_was_cut_off_and_says_what_is_left() {
 }
 
 #[test]
-fn as_a_hook_of_git_it_keeps_tampered_prompts_out_of_commits() {
+fn a_directory_stands_for_all_below_it_and_a_sidecar_for_its_file() {
     let p = Project::bare();
-    let ralph = binary();
-    hook(
-        &p,
-        "pre-commit",
-        &format!("exec {ralph} fingerprint verify"),
-    );
+    p.write("prompts/a.yaml", UNIT);
+    p.write("prompts/deep/b.md", "# B\n");
+    p.write("docs/c.md", "# C\n");
+    p.run(&["fingerprint", "write", "prompts/deep", "docs"])
+        .expect(0);
+    assert!(!p.exists("prompts/a.yaml.fp"));
+    p.run(&["fingerprint", "verify", "prompts"])
+        .expect(3)
+        .says("missing   prompts/a.yaml")
+        .says("verified  prompts/deep/b.md");
+    p.run(&["fingerprint", "write", "prompts/a.yaml.fp"])
+        .expect(0);
+    let both = [
+        "fingerprint",
+        "verify",
+        "prompts/a.yaml",
+        "prompts/a.yaml.fp",
+    ];
+    let ran = p.run(&both).expect(0);
+    assert_eq!(ran.stdout.matches("prompts/a.yaml").count(), 1);
+    p.run(&["-C", "prompts", "fingerprint", "verify", "deep/b.md.fp"])
+        .expect(0);
+    p.write("prompts/deep/b.md", "# X\n");
+    p.run(&["fingerprint", "verify", "prompts"]).expect(2);
+    // Neither is it left by a link, nor is the whole project meant by its root.
+    symlink("docs", p.root().join("link")).unwrap();
+    p.run(&["fingerprint", "verify", "link"]).expect(1);
+    p.run(&["fingerprint", "verify", "."]).expect(1);
+}
+
+#[test]
+fn what_lies_too_deep_or_has_a_name_that_hides_something_is_told() {
+    let p = Project::bare();
+    let deep = |levels: usize| format!("prompts/{}a.md", "d/".repeat(levels));
+    p.write(&deep(16), "a\n");
+    p.write("prompts/b\u{202e}dm.md", "b\n");
+    p.run(&["fingerprint", "write"])
+        .expect(0)
+        .says("prompts/b\\u{202e}dm.md")
+        .never_says("\u{202e}");
+    p.run(&["fingerprint", "verify"])
+        .expect(0)
+        .says("verified  prompts/b\\u{202e}dm.md")
+        .never_says("\u{202e}");
+    p.write(&deep(17), "a\n");
+    p.run(&["fingerprint", "verify"])
+        .expect(1)
+        .says("deeper than 16");
+    p.run(&["fingerprint", "verify", &deep(17)])
+        .expect(1)
+        .says("deeper than 16");
+}
+
+#[test]
+fn as_a_hook_of_git_it_keeps_out_what_would_be_committed_and_not_what_lies_about() {
+    let p = Project::bare();
+    hook(&p, "pre-commit", &hook_of_readme());
     p.write("prompts/a.md", "a\n");
     p.run(&["fingerprint", "write"]).expect(0);
     p.commit_all("sealed");
+    let commit = |args: &[&str]| {
+        let mut commit = std::process::Command::new("git");
+        commit
+            .args(["commit", "-q", "-m", "x"])
+            .args(args)
+            .current_dir(p.root());
+        let home = p.command(&[]);
+        commit.envs(home.get_envs().filter_map(|(n, v)| Some((n, v?))));
+        commit.env("TMPDIR", p.side(""));
+        let ran = commit.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        (ran.status.success(), said)
+    };
     p.write("prompts/a.md", "b\n");
     p.git(&["add", "."]);
-    let mut commit = std::process::Command::new("git");
-    commit
-        .args(["commit", "-m", "unsealed"])
-        .current_dir(p.root());
-    let home = p.command(&[]);
-    commit.envs(home.get_envs().filter_map(|(n, v)| Some((n, v?))));
-    assert!(!commit.output().unwrap().status.success());
+    let (done, said) = commit(&[]);
+    assert!(!done && said.contains("tampered  prompts/a.md"), "{said}");
+    // Sealed in the working tree, and not in the index.
     p.run(&["fingerprint", "write"]).expect(0);
+    assert!(!commit(&[]).0);
     p.git(&["add", "."]);
-    assert!(commit.output().unwrap().status.success());
+    assert!(commit(&[]).0);
+    // Changed in the working tree, and not in what is committed.
+    p.write("prompts/a.md", "c\n");
+    p.write("other.txt", "x\n");
+    p.git(&["add", "other.txt"]);
+    assert!(commit(&[]).0);
+    assert!(!commit(&["-a"]).0);
+    p.git(&["checkout", "-q", "prompts/a.md"]);
+    p.write("other.txt", "y\n");
+    assert!(commit(&["-a"]).0);
+    // Nothing of it is left.
+    let left: Vec<_> = std::fs::read_dir(p.side(""))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("tmp."))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+/// What the README has for a hook, with the built program.
+fn hook_of_readme() -> String {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let begin = readme.find("    index=$(mktemp").unwrap();
+    let lines = readme[begin..].lines();
+    let script: Vec<&str> = lines.map_while(|line| line.strip_prefix("    ")).collect();
+    let called = script
+        .join("\n")
+        .replace("ralph -C", &format!("{} -C", binary()));
+    assert_ne!(called, script.join("\n"));
+    called
 }
 
 #[test]
@@ -290,7 +386,7 @@ fn as_a_gate_it_refuses_work_that_leaves_a_prompt_and_its_fingerprint_apart() {
             "n=$(count agent)\ncat >\"$SIDE/prompt.$n\"\necho \"work $n\" >>work.txt\n[ $n = 1 ] && echo changed >prompts/a.md || echo 'as it was' >prompts/a.md\necho 'EXIT_SIGNAL: true'\n",
         )
         .toml(&format!(
-            "[[gates]]\nname = \"prompts\"\nrun = [{ralph:?}, \"fingerprint\", \"verify\"]\n"
+            "[[gates]]\nname = \"prompts\"\nrun = [{ralph:?}, \"fingerprint\", \"verify\"]\nprotect = [\"prompts/\"]\n"
         ))
         .ready();
     p.write("prompts/a.md", "as it was\n");
@@ -305,4 +401,28 @@ fn as_a_gate_it_refuses_work_that_leaves_a_prompt_and_its_fingerprint_apart() {
         "{}",
         p.noted("prompt.2")
     );
+}
+
+#[test]
+fn as_a_gate_with_protect_it_refuses_work_that_deletes_or_reseals_a_prompt() {
+    let ralph = binary();
+    for work in [
+        "rm prompts/a.md prompts/a.md.fp".to_owned(),
+        format!("echo otherwise >prompts/a.md; {ralph} fingerprint write >/dev/null"),
+    ] {
+        let p = Project::build()
+            .tasks("PRD.md", "## Tasks\n- [ ] Something else\n")
+            .in_loop("max_iterations = 1")
+            .agent(&format!("echo work >>work.txt\n{work}\necho 'EXIT_SIGNAL: true'\n"))
+            .toml(&format!(
+                "[[gates]]\nname = \"prompts\"\nrun = [{ralph:?}, \"fingerprint\", \"verify\"]\nprotect = [\"prompts/\"]\n"
+            ))
+            .untrusted();
+        p.write("prompts/a.md", "as it was\n");
+        p.run(&["fingerprint", "write"]).expect(0);
+        p.commit_all("sealed");
+        p.trust();
+        p.run(&["run"]).expect(1);
+        assert_eq!(p.facts("committed").len(), 0, "{work}");
+    }
 }

@@ -71,6 +71,7 @@ mod serve_lists;
 mod serve_openapi;
 mod serve_pages;
 mod serve_prompts;
+mod serve_prompts_edges;
 mod serve_restart;
 mod serve_runs;
 mod serve_secrets;

@@ -4,6 +4,7 @@ use std::fs;
 
 use ralph_tests::web::{Reply, Web};
 use ralph_tests::{Project, Ran, Service};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 fn audit(p: &Project, args: &[&str]) -> Ran {
@@ -21,7 +22,10 @@ fn lines(p: &Project) -> Vec<Value> {
 #[test]
 fn each_wish_has_an_intent_before_and_an_outcome_after() {
     let p = Project::build().ready();
-    p.write("prompts/a.yaml", "kind: prompt-set\nsecret: swordfish\n");
+    p.write(
+        "prompts/a.yaml",
+        "id: a\ntype: prompt-set\nversion: '1'\nprompts:\n  - id: p\n    text: swordfish\n",
+    );
     p.run(&["fingerprint", "write"]).expect(0);
     let fingerprint = p.read("prompts/a.yaml.fp").trim().to_owned();
     let s = Service::of(&p);
@@ -100,14 +104,51 @@ fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
         .expect(1)
         .says("audit.jsonl:1")
         .says("changed");
-    audit(&p, &["export"]).expect(1);
+    let exported = audit(&p, &["export"]).expect(1).says("audit.jsonl:1");
+    assert_eq!(
+        exported.stdout, "",
+        "nothing that a program takes for a line"
+    );
     let cut: String = whole.lines().take(2).map(|l| format!("{l}\n")).collect();
     fs::write(&path, cut).unwrap();
     audit(&p, &["verify"]).expect(1).says("missing");
-    p.start_command(Service::command(&p, &["serve"]))
-        .wait()
-        .expect(3)
-        .says("ralph audit verify");
+    let serve = || p.start_command(Service::command(&p, &["serve"])).wait();
+    serve().expect(3).says("ralph audit verify");
+    // Whole again, but for what says where it ends.
+    fs::write(&path, &whole).unwrap();
+    audit(&p, &["verify"]).expect(0);
+    fs::remove_file(p.side("service/audit.head")).unwrap();
+    audit(&p, &["verify"]).expect(1).says("audit.head");
+    serve().expect(3).says("audit.head");
+}
+
+#[test]
+fn a_damaged_line_is_an_error_that_names_it_and_an_unfinished_one_the_end() {
+    let p = Project::build().ready();
+    let s = Service::of(&p);
+    s.ended(&s.submit(json!({ "max_iterations": 1 })));
+    let path = p.side("service/audit.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    let all = lines(&p);
+    let read = |at: &str| s.ask("admin", "GET", at, None);
+    fs::write(&path, format!("{whole}{{\"seq\":4,")).unwrap();
+    let page = read("/v1/audit").expect(200).json();
+    assert_eq!(page["events"], json!(all));
+    let second = whole.lines().nth(1).unwrap();
+    for spoilt in ["{", "", &second.replace("\"ok\":true", "\"ok\":null")] {
+        fs::write(&path, whole.replace(second, spoilt)).unwrap();
+        let said = read("/v1/audit").expect(500).json();
+        assert_eq!(said["type"], "urn:ralph:problem:audit-damaged");
+        assert_eq!(said["line"], 2);
+        // What is before it, and what is behind it.
+        assert_eq!(
+            read("/v1/audit?limit=1").status,
+            500,
+            "is there another one?"
+        );
+        let rest = read("/v1/audit?cursor=2").expect(200).json();
+        assert_eq!(rest["events"], json!(all[2..]));
+    }
 }
 
 #[test]
@@ -131,6 +172,13 @@ fn what_can_t_be_recorded_isn_t_done() {
         .json();
     assert_eq!(runs["runs"], json!([]));
     assert_eq!(p.git(&["branch", "--list"]).lines().count(), 1);
+    s.live.signal(Signal::TERM);
+    // Its operator has nothing but the log; of a first start there is nothing to say.
+    s.live
+        .wait()
+        .expect(0)
+        .says("the audit can't be written")
+        .never_says("tidied");
 }
 
 #[test]
@@ -190,7 +238,8 @@ fn a_relay_that_was_away_gets_each_line_once_and_in_order_and_holds_up_no_run() 
         }
     };
     until(1);
-    s.kill();
+    s.live.kill();
+    s.live.wait().says("the audit can't be relayed");
     // Gone before anything was taken: the next service has it all still.
     web.on("/audit", Reply::ok(""));
     let before = web.bodies().len();

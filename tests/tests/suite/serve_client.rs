@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ralph_tests::web::Web;
 use ralph_tests::{Project, Service, TOKENS};
 use serde_json::{Value, json};
 
@@ -85,6 +86,28 @@ fn it_drives_the_service_from_elsewhere() {
     let s = Service::of(&p);
     let url = format!("http://{}", s.addr);
     let with = [("RALPH_TRANSPORT", "remote".into()), ("RALPH_URL", url)];
+    let Some(said) = driven(&p, &with) else {
+        return;
+    };
+    whole(&said);
+}
+
+#[test]
+fn it_drives_the_service_over_tls_and_shows_its_certificate() {
+    let p = Project::build().ready();
+    let pem = |name: &str| Web::ca().with_file_name(name).display().to_string();
+    let (cert, key, ca) = (pem("server.pem"), pem("server.key"), pem("ca.pem"));
+    let tls = format!("[serve.tls]\ncert = {cert:?}\nkey = {key:?}\nclient_ca = {ca:?}\n");
+    Service::configure(&p, "", &tls);
+    let s = Service::again(&p);
+    let with = [
+        ("RALPH_TRANSPORT", "remote".into()),
+        ("RALPH_URL", format!("https://{}", s.addr)),
+        ("RALPH_MTLS", "1".into()),
+        ("RALPH_MTLS_CERT", cert),
+        ("RALPH_MTLS_KEY", key),
+        ("RALPH_MTLS_CA", ca),
+    ];
     let Some(said) = driven(&p, &with) else {
         return;
     };

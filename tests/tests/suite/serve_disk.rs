@@ -184,6 +184,12 @@ fn submissions_on_a_full_disk_are_taken_whole_or_not_at_all() {
         let ends = of_run.iter().filter(|l| l.0 == "ralph.run.terminal");
         assert_eq!(ends.count(), 1, "{of_run:?}");
     }
+    // What the disk didn't take at its time was written later.
+    let outcomes: Vec<&Value> = all.iter().map(|l| &l["of"]).collect();
+    for intent in all.iter().filter(|l| l["stage"] == "intent") {
+        let told = outcomes.iter().filter(|of| ***of == intent["seq"]);
+        assert_eq!(told.count(), 1, "{intent}");
+    }
     let mut kept: Vec<String> = fs::read_dir(data.join("runs"))
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())

@@ -76,3 +76,18 @@ pub enum RpcTransport {
     /// `ralph listen`
     Tcp,
 }
+
+#[derive(ClapArgs)]
+pub struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum, default_value_t = SchemaOf::Config)]
+    pub of: SchemaOf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SchemaOf {
+    /// ralph.toml
+    Config,
+    /// A unit of prompts, checked in its canonical form
+    PromptSet,
+}

@@ -4,7 +4,8 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use ralph_prompts::{Look, Mended, PromptError, Status, Store};
+use ralph_engine::text::shown;
+use ralph_prompts::{Look, Mended, PromptError, SIDECAR, Status, Store};
 use ralph_runner::{Error, Project};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -45,19 +46,19 @@ async fn run(dir: &Path, command: FingerprintCommand, out: &Out) -> Result<ExitC
         }
     };
     let mended = match command {
-        FingerprintCommand::Repair { .. } => store.repair().map_err(failed)?,
+        FingerprintCommand::Repair { .. } => store.repair().await.map_err(failed)?,
         _ => Vec::new(),
     };
     for done in &mended {
-        out.text(format!("{}: {}", done.path, done.what));
+        out.text(format!("{}: {}", shown(&done.path), done.what));
     }
     let (mut code, mut files) = (0, Vec::new());
-    for path in named(&project, dir, &store, paths)? {
+    for path in named(&project, dir, &store, paths).await? {
         let found = match &command {
             FingerprintCommand::Compute(_) => {
                 let made = store.compute(&path, algorithm).await;
                 made.map(|made| {
-                    out.text(format!("{made}  {path}"));
+                    out.text(format!("{made}  {}", shown(&path)));
                     (
                         0,
                         json!({ "path": path, "form": store.form(&path), "fingerprint": made }),
@@ -68,7 +69,7 @@ async fn run(dir: &Path, command: FingerprintCommand, out: &Out) -> Result<ExitC
                 let written = store.write(&path, algorithm).await;
                 written.map(|look| {
                     if let Some(made) = &look.fingerprint_stored {
-                        out.text(format!("{made}  {path}"));
+                        out.text(format!("{made}  {}", shown(&path)));
                     }
                     (0, json!(look))
                 })
@@ -82,7 +83,7 @@ async fn run(dir: &Path, command: FingerprintCommand, out: &Out) -> Result<ExitC
             }
         };
         let (one, value) = found.unwrap_or_else(|e| {
-            let said = e.to_string();
+            let said = shown(&e.to_string());
             note(&format!("error: {said}"));
             (ERROR, json!({ "path": path, "error": said }))
         });
@@ -125,24 +126,26 @@ fn tell(look: &Look, out: &Out) {
         &look.fingerprint_stored,
         &look.fingerprint_computed,
     ) {
-        (Some(why), ..) => format!(": {why}"),
+        (Some(why), ..) => format!(": {}", shown(why)),
         (None, Some(stored), Some(computed)) if look.status == Status::Tampered => {
             format!(": its fingerprint is {stored}, that of its content {computed}")
         }
         _ => String::new(),
     };
-    out.text(format!("{}  {}{why}", out.paint(color, word), look.path));
+    let path = shown(&look.path);
+    out.text(format!("{}  {path}{why}", out.paint(color, word)));
 }
 
-/// The files that are meant, relative to the root; all below `prompts/` if none is named.
-fn named(
+/// The files that are meant, relative to the root; all below `prompts/` if none is named, all below
+/// a directory, and a sidecar's own file.
+async fn named(
     project: &Project,
     dir: &Path,
     store: &Store,
     paths: &[PathBuf],
 ) -> Result<Vec<String>, Error> {
     if paths.is_empty() {
-        return store.files().map_err(failed);
+        return store.files().await.map_err(failed);
     }
     let root = project.ws.root();
     let here = std::path::absolute(dir)
@@ -162,7 +165,11 @@ fn named(
         }
         let below = whole.strip_prefix(root).ok().and_then(Path::to_str);
         match below.filter(|below| !below.is_empty()) {
-            Some(below) => found.push(below.to_owned()),
+            // Not through a link: what it leads to has a name of its own.
+            Some(below) if std::fs::symlink_metadata(&whole).is_ok_and(|m| m.is_dir()) => {
+                found.extend(store.files_in(below).await.map_err(failed)?);
+            }
+            Some(below) => found.push(below.strip_suffix(SIDECAR).unwrap_or(below).to_owned()),
             None => {
                 return Err(Error::Usage(format!(
                     "{} isn't a file below {}",
@@ -172,6 +179,9 @@ fn named(
             }
         }
     }
+    // Whoever names a file and its sidecar means it once.
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|path| seen.insert(path.clone()));
     Ok(found)
 }
 

@@ -5,11 +5,15 @@ use std::process::ExitCode;
 use ralph_rpc::schema::{Transport, document};
 use ralph_runner::Error;
 
-use crate::args::{RpcArgs, RpcCommand, RpcTransport};
+use crate::args::{RpcArgs, RpcCommand, RpcTransport, SchemaArgs, SchemaOf};
 use crate::out::Out;
 
-pub fn schema(out: &Out) -> Result<ExitCode, Error> {
-    let schema = ralph_config::schema();
+pub fn schema(args: &SchemaArgs, out: &Out) -> Result<ExitCode, Error> {
+    let schema = match args.of {
+        SchemaOf::Config => ralph_config::schema(),
+        SchemaOf::PromptSet => serde_json::from_str(ralph_prompts::unit::SCHEMA)
+            .map_err(|e| Error::Internal(e.to_string()))?,
+    };
     out.text(serde_json::to_string_pretty(&schema).map_err(|e| Error::Internal(e.to_string()))?);
     Ok(out.done(0, &schema))
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anstyle::AnsiColor;
-use ralph_engine::text::one_line;
+use ralph_engine::text::{head, one_line, shown as visible};
 use ralph_runner::Error;
 use ralph_serve::audit::chain;
 use ralph_serve::auth::{Keys, Role};
@@ -12,7 +12,7 @@ use ralph_serve::settings::Settings;
 use serde_json::{Value, json};
 
 use crate::args::{AuditArgs, AuditCommand, ServeArgs, ServeFile, TokenArgs, TokenCommand};
-use crate::out::Out;
+use crate::out::{Out, note};
 
 fn settings(file: ServeFile) -> Result<Settings, Error> {
     let path = file.config.map_or_else(Settings::place, Ok)?;
@@ -68,7 +68,12 @@ pub fn audit(args: AuditArgs, out: &Out) -> Result<ExitCode, Error> {
     if let Some((line, what)) = &verified.problem {
         let shown = verified.file.display();
         let bad = out.paint(AnsiColor::Red, "BAD");
-        out.text(format!("{bad} {shown}:{line}: {what}"));
+        let said = format!("{bad} {shown}:{line}: {what}");
+        match (export, out.json) {
+            // Its output is the audit and nothing else.
+            (true, false) => note(&said),
+            _ => out.text(said),
+        }
         return Ok(out.done(1, &verified));
     }
     match args.command {
@@ -91,7 +96,7 @@ pub fn audit(args: AuditArgs, out: &Out) -> Result<ExitCode, Error> {
 }
 
 fn shown(event: &Value) -> String {
-    let text = |key: &str| one_line(event[key].as_str().unwrap_or("-"), 60);
+    let text = |key: &str| head(&visible(event[key].as_str().unwrap_or("-")), 60);
     let subject = match event["run_id"].as_str() {
         Some(_) => text("run_id"),
         None => text("prompt_path"),
@@ -130,4 +135,22 @@ pub fn token(args: TokenArgs, out: &Out) -> Result<ExitCode, Error> {
     let token = Keys::read(&settings)?.mint(&actor, &workspace, role, ttl.get().as_secs())?;
     out.text(&token);
     Ok(out.done(0, &json!({ "token": token })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_in_a_line_of_the_audit_is_shown() {
+        let said = shown(&json!({
+            "seq": 7, "at": "t", "type": "prompt.edited", "stage": "intent", "actor": "a\u{1b}[2Jb",
+            "workspace": "site", "prompt_path": "prompts/a\u{202e}lmay.b\n",
+        }));
+        assert!(
+            said.contains("a\\u{1b}[2Jb") && said.contains("a\\u{202e}lmay.b\\u{a}"),
+            "{said}"
+        );
+        assert!(!said.contains(['\u{1b}', '\u{202e}', '\n']), "{said}");
+    }
 }

@@ -85,26 +85,44 @@ impl Chain {
         let mut private = OpenOptions::new();
         private.read(true).write(true).create(true).mode(0o600);
         let mut file = private.open(&path).map_err(failed)?;
-        let head = private.open(dir.join(HEAD)).map_err(failed)?;
+        let head_path = dir.join(HEAD);
+        let head = private
+            .open(&head_path)
+            .map_err(|e| format!("{}: {e}", head_path.display()))?;
         let whole = cut_torn(&mut file).map_err(failed)?;
         let (mut seq, mut hash) = (0, "0".repeat(64));
         if let Some(last) = last_line(&mut file, whole).map_err(failed)? {
             let last = read_line(&last).map_err(|why| damaged(&path, why))?;
             (seq, hash) = (last.seq, last.hash);
         }
-        // Written after the line: it may be behind by what a death cut off, never ahead.
-        if let Some(head) = read_head(dir)
-            && (head.seq > seq || (head.seq == seq && head.hash != hash))
-        {
-            return Err(damaged(&path, "lines are missing at its end"));
-        }
-        Ok(Chain {
+        let chain = Chain {
             file,
             head,
             seq,
             hash,
             len: whole,
-        })
+        };
+        // Written after the line: it may be behind by what a death cut off, never ahead.
+        match read_head(dir) {
+            Some(head) if head.seq > chain.seq => {
+                return Err(damaged(&path, "lines are missing at its end"));
+            }
+            Some(head) if head.seq == chain.seq && head.hash != chain.hash => {
+                return Err(damaged(
+                    &path,
+                    "its last line isn't the one that was written",
+                ));
+            }
+            Some(_) => {}
+            None if chain.seq > 0 => return Err(damaged(&path, HEADLESS)),
+            // Before the first line, so that one without it is none of ours.
+            None => chain
+                .write_head()
+                .and_then(|()| chain.head.sync_all())
+                .and_then(|()| File::open(dir)?.sync_all())
+                .map_err(|e| format!("{}: {e}", head_path.display()))?,
+        }
+        Ok(chain)
     }
 
     /// The last line's number.
@@ -116,18 +134,20 @@ impl Chain {
     ///
     /// # Errors
     /// The disk refuses; nothing of the line is there then.
-    pub fn append(&mut self, members: Map<String, Value>) -> io::Result<u64> {
+    pub fn append(&mut self, members: &Map<String, Value>) -> io::Result<u64> {
         let mut all = Map::new();
         all.insert("seq".into(), (self.seq + 1).into());
         all.insert("at".into(), clock::now().into());
         all.insert("prev".into(), self.hash.clone().into());
-        all.extend(members);
+        // What is late says itself when it was.
+        all.extend(members.clone());
         let mut line = serde_json::to_vec(&all)?;
         line.pop();
         let hash = sha256_hex(&line);
         line.extend_from_slice(format!(",\"hash\":\"{hash}\"}}\n").as_bytes());
         if line.len() as u64 > LINE_MAX {
-            return Err(io::Error::other("the event is longer than 1 MiB"));
+            let why = "the event is longer than 1 MiB";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let written = (|| {
             self.file.seek(SeekFrom::Start(self.len))?;
@@ -140,18 +160,31 @@ impl Chain {
         }
         self.len += line.len() as u64;
         (self.seq, self.hash) = (self.seq + 1, hash);
+        if let Err(e) = self.write_head() {
+            tracing::warn!("the audit's head can't be written: {e}");
+        }
+        Ok(self.seq)
+    }
+
+    fn write_head(&self) -> io::Result<()> {
         let head = Head {
             seq: self.seq,
             hash: self.hash.clone(),
         };
         // Of a fixed length, over the former one.
         let text = format!("{:<160}\n", serde_json::to_string(&head)?);
-        if let Err(e) = self.head.write_all_at(text.as_bytes(), 0) {
-            tracing::warn!("the audit's head can't be written: {e}");
-        }
-        Ok(self.seq)
+        self.head.write_all_at(text.as_bytes(), 0)
+    }
+
+    /// Another file in the place of its own.
+    #[cfg(test)]
+    pub(super) fn swap(&mut self, file: File) -> File {
+        std::mem::replace(&mut self.file, file)
     }
 }
+
+const HEADLESS: &str =
+    "audit.head beside it, which says where it ends, is missing or can't be read";
 
 fn damaged(path: &Path, why: &str) -> String {
     format!(
@@ -162,8 +195,11 @@ fn damaged(path: &Path, why: &str) -> String {
 
 /// Where the chain of a directory ends, as its own file says.
 pub fn read_head(dir: &Path) -> Option<Head> {
-    let text = std::fs::read_to_string(dir.join(HEAD)).ok()?;
-    serde_json::from_str(text.trim()).ok()
+    // A service may just be writing it.
+    (0..3).find_map(|_| {
+        let text = std::fs::read_to_string(dir.join(HEAD)).ok()?;
+        serde_json::from_str(text.trim()).ok()
+    })
 }
 
 /// Removes a last line that a death left unfinished; how long the rest is.
@@ -254,8 +290,14 @@ pub fn each(dir: &Path, mut see: impl FnMut(&[u8], &Read1)) -> io::Result<Verifi
         see(&line, &found);
         (verified.lines, verified.head) = (number, found.hash);
     }
-    if verified.problem.is_none() && head.is_some_and(|h| h.seq > verified.lines) {
-        verified.problem = Some((verified.lines + 1, "lines are missing from here".to_owned()));
+    if verified.problem.is_none() {
+        verified.problem = match head {
+            Some(head) if head.seq > verified.lines => {
+                Some((verified.lines + 1, "lines are missing from here".to_owned()))
+            }
+            None if verified.lines > 0 => Some((verified.lines, HEADLESS.to_owned())),
+            _ => None,
+        };
     }
     Ok(verified)
 }
@@ -273,7 +315,7 @@ mod tests {
             let mut members = Map::new();
             members.insert("type".into(), "t".into());
             members.insert("n".into(), n.into());
-            chain.append(members).unwrap();
+            chain.append(&members).unwrap();
         }
         dir
     }
@@ -315,13 +357,36 @@ mod tests {
     }
 
     #[test]
+    fn lines_without_what_says_where_they_end_are_not_taken_for_whole() {
+        let dir = filled();
+        let head = dir.path().join(HEAD);
+        let text = std::fs::read_to_string(&head).unwrap();
+        let spoil: [&dyn Fn(); 3] = [
+            &|| std::fs::write(&head, "").unwrap(),
+            &|| std::fs::write(&head, &text[..20]).unwrap(),
+            &|| std::fs::remove_file(&head).unwrap(),
+        ];
+        for spoil in spoil {
+            spoil();
+            let (line, why) = each(dir.path(), |_, _| ()).unwrap().problem.unwrap();
+            assert_eq!((line, why.as_str()), (4, HEADLESS));
+            let why = Chain::open(dir.path()).err().unwrap();
+            assert!(why.contains("audit.head"), "{why}");
+        }
+        // One that was never written to is begun anew.
+        std::fs::remove_file(dir.path().join(FILE)).unwrap();
+        assert_eq!(Chain::open(dir.path()).unwrap().seq(), 0);
+        assert_eq!(read_head(dir.path()).unwrap().seq, 0);
+    }
+
+    #[test]
     fn a_torn_last_line_is_cut_off_and_the_chain_goes_on() {
         let dir = filled();
         let path = dir.path().join(FILE);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"seq\":5,\"at\"").unwrap();
         let mut chain = Chain::open(dir.path()).unwrap();
-        assert_eq!(chain.append(Map::new()).unwrap(), 5);
+        assert_eq!(chain.append(&Map::new()).unwrap(), 5);
         let verified = each(dir.path(), |_, _| ()).unwrap();
         assert_eq!((verified.lines, verified.problem), (5, None));
     }

@@ -3,11 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use ureq::Agent;
+use ureq::http::Uri;
 
 use super::chain::{FILE, LINE_MAX, read_line};
 use crate::settings::Relay;
@@ -32,11 +34,7 @@ impl Relaying {
     /// # Errors
     /// The address or its token can't be used.
     pub fn new(dir: PathBuf, relay: &Relay) -> Result<Relaying, String> {
-        let local = ["http://127.0.0.1:", "http://[::1]:", "http://localhost:"];
-        let plain = local.iter().any(|start| relay.url.starts_with(start));
-        if !plain && !relay.url.starts_with("https://") {
-            return Err("[relay] url: https://, or http:// on this machine".into());
-        }
+        let local = address(&relay.url).map_err(|why| format!("[relay] url: {why}"))?;
         let token = match &relay.token_env {
             Some(name) => Some(
                 std::env::var(name)
@@ -51,8 +49,9 @@ impl Relaying {
         let config = Agent::config_builder()
             .timeout_global(Some(LIMIT))
             .max_redirects(0)
-            .http_status_as_error(false)
-            .build();
+            .http_status_as_error(false);
+        // This machine is asked without a proxy.
+        let config = if local { config.proxy(None) } else { config }.build();
         Ok(Relaying {
             dir,
             url: relay.url.clone(),
@@ -133,6 +132,81 @@ impl Relaying {
         match answer.status().as_u16() {
             200..=299 => Ok(()),
             status => Err(io::Error::other(format!("{} answers {status}", self.url))),
+        }
+    }
+}
+
+/// Is it an address that lines may be sent to, and is it this machine's own? Not what is wrong with one
+/// that has a password in it: that would show it.
+fn address(url: &str) -> Result<bool, &'static str> {
+    let uri: Uri = url.parse().map_err(|_| "it is no address")?;
+    let authority = uri.authority().ok_or("it is no address")?;
+    if authority.as_str().contains('@') {
+        return Err("it has a password in it; a token goes into token_env");
+    }
+    let rest = authority.as_str().strip_prefix(authority.host());
+    let port = rest.and_then(|rest| rest.strip_prefix(':'));
+    if port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port == 0))
+        || (rest != Some("") && authority.port_u16().is_none())
+    {
+        return Err("its port is none; they go from 1 to 65535");
+    }
+    if url.contains('#') {
+        return Err("it has a fragment, which is sent to nobody");
+    }
+    let host = authority.host();
+    let ip = host.trim_start_matches('[').trim_end_matches(']');
+    let ip = ip.parse::<IpAddr>();
+    let local = host.eq_ignore_ascii_case("localhost") || ip.is_ok_and(|ip| ip.is_loopback());
+    match uri.scheme_str() {
+        Some("https") => Ok(local),
+        Some("http") if local => Ok(true),
+        _ => Err("https://, or http:// on this machine"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_sent_to_a_plain_address_and_unencrypted_to_nobody_else() {
+        for (url, local) in [
+            ("http://127.0.0.1:9/audit", true),
+            ("http://127.0.0.1/audit", true),
+            ("http://localhost", true),
+            ("http://LOCALHOST:80/", true),
+            ("http://[::1]", true),
+            ("http://[::1]:8080/x", true),
+            ("http://127.8.9.10/x", true),
+            ("https://x.example/audit?of=1", false),
+            ("https://x.example:65535", false),
+            ("https://127.0.0.1:9", true),
+        ] {
+            assert_eq!(address(url), Ok(local), "{url}");
+        }
+        for url in [
+            "",
+            "x",
+            "/audit",
+            "http://",
+            "https://",
+            "ftp://x.example",
+            "http://x.example/",
+            "http://localhost.x.example/",
+            "http://127.0.0.1.x.example:80/",
+            "http://127.0.0.1:1@x.example/",
+            "https://me:s3cret@x.example/",
+            "http://me@127.0.0.1/",
+            "https://x.example:0/",
+            "https://x.example:65536/",
+            "https://x.example:/",
+            "https://x.example:http/",
+            "https://x.example/#a",
+            "https://a b/",
+        ] {
+            let why = address(url);
+            assert!(why.is_err_and(|why| !why.contains("s3cret")), "{url}");
         }
     }
 }

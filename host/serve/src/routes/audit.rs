@@ -65,9 +65,7 @@ pub async fn page(
     };
     let dir = app.data.clone();
     let read = tokio::task::spawn_blocking(move || audit::page(&dir, &asked)).await;
-    let (events, next) = read
-        .unwrap_or_else(|e| Err(std::io::Error::other(e)))
-        .map_err(Problem::internal)?;
+    let (events, next) = read.map_err(Problem::internal)??;
     Ok(Json(AuditPage {
         events,
         next_cursor: next.map(|seq| seq.to_string()),

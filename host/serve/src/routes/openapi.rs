@@ -11,7 +11,7 @@ use self::parts::{Document, Operation, answer};
 use super::artifacts::Artifacts;
 use super::audit::{AuditPage, AuditQuery};
 use super::health::Health;
-use super::prompts::{DeleteQuery, Edited, Prompt, Prompts, SavePrompt};
+use super::prompts::{DeleteQuery, Edited, Prompt, PromptQuery, Prompts, SavePrompt};
 use super::runs::{RunPage, RunQuery};
 use super::stats::{Stats, StatsQuery};
 use crate::app::Shared;
@@ -218,18 +218,19 @@ pub fn document(version: &str) -> Value {
         None,
         answers,
     );
+    let query = d.query::<PromptQuery>();
     let prompts = d.reference::<Prompts>();
     d.add(
         &op(
             "get",
             "/v1/workspaces/{slug}/prompts",
             "listPrompts",
-            "A workspace's prompts",
-            &[400, 404, 422],
+            "A workspace's prompts, by path",
+            &[400, 404, 409, 422],
         ),
-        vec![],
+        query,
         None,
-        answer("200", "What there is", JSON, prompts),
+        answer("200", "One page", JSON, prompts),
     );
     let place = "/v1/workspaces/{slug}/prompts/{path}";
     let prompt = d.reference::<Prompt>();
@@ -239,7 +240,7 @@ pub fn document(version: &str) -> Value {
             place,
             "getPrompt",
             "A prompt and its fingerprints",
-            &[400, 404, 413, 422],
+            &[400, 404, 409, 413, 422],
         ),
         vec![],
         None,

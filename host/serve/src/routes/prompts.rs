@@ -1,157 +1,57 @@
 //! Prompts of a workspace: read, saved and deleted together with their fingerprints.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod told;
+mod types;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use ralph_prompts::{Algorithm, Audit, Change, Fingerprint, PromptError, Put, Status, Store};
+use ralph_prompts::{Algorithm, Change, Fingerprint, PromptError, Put, Store};
 use ralph_runner::Project;
 use ralph_workspace::GuardError;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::runs::limit;
 use crate::app::Shared;
-use crate::audit::{Event, Intent, kinds};
+use crate::audit::CUT_OFF;
+use crate::audit::kinds;
 use crate::auth::Action;
 use crate::caller::{Asked, At, Caller, Input};
 use crate::problem::Problem;
 use crate::store::Run;
-
-/// More are not listed.
-const LIST_MAX: usize = 1000;
-
-/// How a prompt and its fingerprint stand to each other.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum PromptStatus {
-    /// They agree.
-    Verified,
-    /// They don't.
-    Tampered,
-    /// It has none.
-    Missing,
-}
-
-impl From<Status> for PromptStatus {
-    fn from(status: Status) -> PromptStatus {
-        match status {
-            Status::Verified => PromptStatus::Verified,
-            Status::Tampered => PromptStatus::Tampered,
-            Status::Missing => PromptStatus::Missing,
-        }
-    }
-}
-
-/// A prompt as it stands.
-#[derive(Serialize, JsonSchema)]
-pub struct Prompt {
-    /// Below `prompts/`.
-    path: String,
-    /// What it says.
-    content: String,
-    /// What is written beside it, or in its own field.
-    fingerprint_stored: Option<String>,
-    /// Of the content; null if it can't be read as what it is.
-    fingerprint_computed: Option<String>,
-    /// How the two stand to each other.
-    status: PromptStatus,
-    /// Why they don't agree, or can't be compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-}
-
-/// A prompt in a list.
-#[derive(Serialize, JsonSchema)]
-pub struct Listed {
-    /// Below `prompts/`.
-    path: String,
-    /// How it and its fingerprint stand to each other; null if it can't be read.
-    status: Option<PromptStatus>,
-    /// What is written beside it, or in its own field.
-    fingerprint_stored: Option<String>,
-}
-
-/// The prompts of a workspace.
-#[derive(Serialize, JsonSchema)]
-pub struct Prompts {
-    /// By path.
-    prompts: Vec<Listed>,
-}
-
-/// What is to be saved.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SavePrompt {
-    /// What it is to say: a prompt-set.
-    pub content: String,
-    /// The fingerprint of what is there now; null or left out: nothing is.
-    #[serde(default)]
-    #[schemars(regex(pattern = "^(sha256|blake3):[0-9a-f]{64}$"))]
-    pub expected_prior_fingerprint: Option<String>,
-    /// The new fingerprint's hash, if it isn't the workspace's usual one: sha256 or blake3.
-    #[serde(default)]
-    #[schemars(extend("enum" = ["sha256", "blake3", null]))]
-    pub algorithm: Option<String>,
-}
-
-/// Counts of what an edit changed.
-#[derive(Serialize, JsonSchema)]
-pub struct DiffSummary {
-    lines_added: usize,
-    lines_removed: usize,
-    sections_changed: usize,
-}
-
-/// What an edit changed.
-#[derive(Serialize, JsonSchema)]
-pub struct Edited {
-    /// Below `prompts/`.
-    path: String,
-    /// The fingerprint now; null: it is deleted.
-    fingerprint: Option<String>,
-    /// The fingerprint before; null: there was no prompt.
-    old_fp: Option<String>,
-    diff_summary: DiffSummary,
-}
-
-/// In which workspace, where the address doesn't say it.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Where {
-    workspace: String,
-    #[serde(default)]
-    expected_prior_fingerprint: Option<String>,
-}
-
-/// What a deletion expects.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DeleteQuery {
-    /// The fingerprint of what is there; left out: whatever is there goes.
-    #[schemars(regex(pattern = "^(sha256|blake3):[0-9a-f]{64}$"))]
-    pub expected_prior_fingerprint: Option<String>,
-}
+use told::Told;
+pub use types::*;
 
 /// `GET /workspaces/{slug}/prompts`
 pub async fn list(
     State(app): State<Shared>,
     caller: Caller,
     At(slug): At<String>,
+    Asked(query): Asked<PromptQuery>,
 ) -> Result<Json<Prompts>, Problem> {
     caller.may_in(Action::Read, &slug)?;
+    let limit = limit(query.limit)?;
     let store = store(&app, &slug).await?;
+    let after = query.cursor.map(|cursor| format!("prompts/{cursor}"));
+    let mut files = store.files().await.map_err(problem)?;
+    files.retain(|path| after.as_ref().is_none_or(|after| path > after));
+    let more = files.len() > limit;
+    files.truncate(limit);
     let mut prompts = Vec::new();
-    for path in store.files().map_err(problem)?.into_iter().take(LIST_MAX) {
+    for path in files {
         let look = store.look(&path).await.ok();
         prompts.push(Listed {
-            path: path.trim_start_matches("prompts/").to_owned(),
+            path: path.strip_prefix("prompts/").unwrap_or(&path).to_owned(),
             status: look.as_ref().map(|look| look.status.into()),
             fingerprint_stored: text(look.and_then(|look| look.fingerprint_stored).as_ref()),
         });
     }
-    Ok(Json(Prompts { prompts }))
+    let last = prompts.last().filter(|_| more);
+    let next_cursor = last.map(|last| last.path.clone());
+    Ok(Json(Prompts {
+        prompts,
+        next_cursor,
+    }))
 }
 
 /// `GET /workspaces/{slug}/prompts/{path}`
@@ -159,6 +59,7 @@ pub async fn read(
     State(app): State<Shared>,
     caller: Caller,
     At((slug, path)): At<(String, String)>,
+    Asked(Plain {}): Asked<Plain>,
 ) -> Result<Json<Prompt>, Problem> {
     reading(app, caller, slug, path).await
 }
@@ -197,6 +98,7 @@ pub async fn save(
     State(app): State<Shared>,
     caller: Caller,
     At((slug, path)): At<(String, String)>,
+    Asked(Plain {}): Asked<Plain>,
     Input(wanted): Input<SavePrompt>,
 ) -> Result<Response, Problem> {
     saving(app, caller, slug, path, wanted).await
@@ -257,7 +159,7 @@ pub async fn delete_short(
     State(app): State<Shared>,
     caller: Caller,
     At(path): At<String>,
-    Asked(at): Asked<Where>,
+    Asked(at): Asked<DeleteWhere>,
 ) -> Result<Json<Edited>, Problem> {
     deleting(
         app,
@@ -296,10 +198,12 @@ pub async fn store(app: &Shared, slug: &str) -> Result<Store, Problem> {
             _ => Problem::internal(e),
         })?;
     let host = ralph_runner::host().map_err(Problem::internal)?;
-    Ok(ralph_runner::fingerprints::store(&project, host))
+    let store = ralph_runner::fingerprints::store(&project, host);
+    Ok(store.telling(told::mended(app, slug)))
 }
 
-/// Is the prompt that a run was given another one by now, or gone? `None` if it was given none.
+/// Is the prompt that a run was given another one by now, or gone? `None` if it was given none, or if
+/// nobody can tell now.
 pub async fn changed(app: &Shared, run: &Run) -> Option<bool> {
     let path = run.prompt_path.as_ref()?;
     let pinned = run
@@ -309,70 +213,10 @@ pub async fn changed(app: &Shared, run: &Run) -> Option<bool> {
         .ok()?;
     let store = store(app, &run.workspace).await.ok()?;
     let now = store.compute(path, Some(pinned.algorithm())).await;
-    Some(now.ok() != Some(pinned))
-}
-
-/// What an edit is about to do goes into the audit before it is done, and what came of it after.
-struct Told {
-    app: Shared,
-    event: Event,
-    deleted: bool,
-    said: Arc<Mutex<Option<Result<Intent, Problem>>>>,
-}
-
-impl Told {
-    fn new(app: &Shared, caller: &Caller, slug: &str, kind: &'static str) -> Told {
-        Told {
-            app: app.clone(),
-            event: Event::new(kind, slug).by(&caller.actor),
-            deleted: kind == kinds::DELETED,
-            said: Arc::default(),
-        }
-    }
-
-    /// Called on a thread that may wait, with the prompt's lock held.
-    fn audit(&self) -> Audit {
-        let (app, event, said) = (self.app.clone(), self.event.clone(), self.said.clone());
-        let deleted = self.deleted;
-        let runtime = tokio::runtime::Handle::current();
-        Box::new(move |change: &Change| {
-            let event = event
-                .clone()
-                .with("prompt_path", change.prompt_path.clone());
-            let old = text(change.old_fp.as_ref());
-            let event = match deleted {
-                true => event.with("last_fp", old),
-                false => {
-                    let summary = serde_json::to_value(change.diff_summary);
-                    event
-                        .with("old_fp", old)
-                        .with("new_fp", text(change.new_fp.as_ref()))
-                        .with("diff_summary", summary.map_err(|e| e.to_string())?)
-                }
-            };
-            let intent = runtime.block_on(app.audit.intend(event));
-            let failed = intent.as_ref().err().map(|p| p.detail.clone());
-            *said.lock().unwrap_or_else(PoisonError::into_inner) = Some(intent);
-            failed.map_or(Ok(()), Err)
-        })
-    }
-
-    async fn ended(self, done: Result<Change, PromptError>) -> Result<Change, Problem> {
-        let said = self
-            .said
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        match said {
-            Some(Err(unwritten)) => Err(unwritten),
-            Some(Ok(intent)) => {
-                let done = done.map_err(problem);
-                self.app.audit.outcome(intent, done.as_ref().err()).await;
-                done
-            }
-            // A gate before it refused.
-            None => done.map_err(problem),
-        }
+    match now {
+        Ok(now) => Some(now != pinned),
+        Err(PromptError::Busy(_) | PromptError::Component(_) | PromptError::Untrusted(_)) => None,
+        Err(_) => Some(true),
     }
 }
 
@@ -410,6 +254,20 @@ pub fn problem(e: PromptError) -> Problem {
         }
         PromptError::Absent(_) => Problem::not_found("such prompt"),
         PromptError::Invalid(why) => Problem::unprocessable("prompt", why),
+        PromptError::Guard(GuardError::Io { ref source, .. })
+            if source.kind() == std::io::ErrorKind::InvalidFilename =>
+        {
+            Problem::unprocessable("path", e.to_string())
+        }
+        PromptError::Untrusted(_) => Problem::conflict(
+            "workspace-untrusted",
+            "the workspace's configuration isn't trusted, and it names the canonicaliser of this prompt. The operator looks at it with `ralph trust` there",
+        ),
+        e @ PromptError::CutOff { .. } => {
+            tracing::error!("{e}");
+            let detail = "the edit was begun and couldn't be brought to its end; whoever reads or writes the prompt next finishes it";
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, CUT_OFF, detail)
+        }
         PromptError::Conflict {
             ref stored,
             ref computed,

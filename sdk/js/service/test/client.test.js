@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { test } from "node:test";
+import { createServer } from "node:https";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import * as all from "../index.js";
 import { BACKOFF_MAX, RalphError, backoff, getRalphClient } from "../index.js";
-import { json, port, service } from "./service.js";
+import { json, port, service, until } from "./service.js";
 
 test("the verbs ask what the service answers", async () => {
   const { client, asked } = await service((request, response) => {
@@ -41,6 +43,35 @@ test("a refusal is an error with the service's problem", async () => {
     assert.deepEqual([e.status, e.message, e.problem], [409, "another", problem]);
     return true;
   });
+});
+
+test("no name leads to something else than it names", async () => {
+  const { client, asked } = await service((_, response) => json(response, 200, {}));
+  const path = "../../site/prompts/victim.yaml";
+  const content = { content: "x" };
+  for (const ask of [
+    () => client.deletePrompt("two", path),
+    () => client.getPrompt("two", path),
+    () => client.savePrompt("two", path, content),
+    () => client.getPrompt("two", "a/./b.yaml"),
+    () => client.getPrompt("two", "a//b.yaml"),
+    () => client.getPrompt("two", "a/%2E%2e/b.yaml"),
+    () => client.getPrompt("two", ".%2E/b.yaml"),
+    () => client.getPrompt("two", ""),
+    () => client.getPrompt("..", "b.yaml"),
+    () => client.getPrompt("", "b.yaml"),
+    () => client.getPrompt(undefined, "b.yaml"),
+    () => client.getRun(".."),
+    () => client.getRun(""),
+    () => client.cancelRun("%2e%2E"),
+    () => client.proxyEvents("."),
+    () => client.streamEvents("..").next(),
+  ]) {
+    await assert.rejects(ask(), /a name (is empty|can't be)/, String(ask));
+  }
+  assert.deepEqual(asked, []);
+  await client.getPrompt("two", "...a/..b/c..yaml");
+  assert.equal(asked[0].url, "/v1/workspaces/two/prompts/...a/..b/c..yaml");
 });
 
 test("the environment says which transport it is", () => {
@@ -147,7 +178,7 @@ test("an answer without end isn't kept", async () => {
 
 test("another fetch can be given, and a certificate isn't left out silently", async () => {
   const env = { RALPH_TRANSPORT: "remote", RALPH_URL: "https://x.example", RALPH_MTLS: "1" };
-  assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs a fetch/);
+  assert.throws(() => getRalphClient({ env }), /RALPH_MTLS=1 needs RALPH_MTLS_CERT, or a fetch/);
   const asked = [];
   const fetch = async (url) => {
     asked.push(url);
@@ -155,6 +186,78 @@ test("another fetch can be given, and a certificate isn't left out silently", as
   };
   assert.equal((await getRalphClient({ env, fetch }).getRun("r")).run_id, "r");
   assert.deepEqual(asked, ["https://x.example/v1/runs/r"]);
+});
+
+test("over TLS both sides show who they are", async () => {
+  const pem = (name) => fileURLToPath(new URL(`../../../../tests/src/web/${name}`, import.meta.url));
+  const [cert, key, ca] = [pem("server.pem"), pem("server.key"), pem("ca.pem")];
+  const asked = [];
+  let left = 0;
+  const closed = () => (left += 1);
+  const files = { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(ca) };
+  const server = createServer({ ...files, requestCert: true }, (request, response) => {
+    let body = "";
+    request.on("data", (piece) => (body += piece));
+    request.on("end", () => {
+      asked.push(`${request.method} ${request.url} ${request.headers.authorization} ${body}`);
+      if (request.url.includes("silent")) return;
+      if (request.url.includes("broken")) {
+        response.writeHead(200, { "content-length": "10" });
+        response.write("{");
+        return setTimeout(() => response.destroy(), 10);
+      }
+      if (request.url.includes("away")) return response.writeHead(307, { location: "/v1/runs/r" }).end();
+      if (!request.url.endsWith("/events")) return json(response, 200, { run_id: "r\u00e4", a: "x".repeat(200_000) });
+      if (request.headers["last-event-id"]) return response.writeHead(204).end();
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const event = 'id: 1\nevent: start\ndata: {"a":1}\n\n';
+      if (request.url.includes("hang")) {
+        request.socket.once("close", closed);
+        response.write(event);
+      } else response.end(event);
+    });
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `https://127.0.0.1:${server.address().port}`;
+  const env = { RALPH_TRANSPORT: "remote", RALPH_URL: url, RALPH_MTLS: "1", RALPH_MTLS_CERT: cert, RALPH_MTLS_KEY: key };
+  const client = getRalphClient({ env: { ...env, RALPH_MTLS_CA: ca }, token: "t0k" });
+  const run = await client.injectRun("r", "\u00e4");
+  assert.deepEqual([run.run_id, run.a.length], ["r\u00e4", 200_000]);
+  assert.deepEqual(asked, ['POST /v1/runs/r/inject Bearer t0k {"text":"\u00e4"}']);
+  assert.equal(await client.ping(), true);
+  const events = [];
+  for await (const event of client.streamEvents("r")) events.push(event);
+  assert.deepEqual(events, [{ a: 1, event_id: "1", type: "start" }]);
+  assert.equal((await client.proxyEvents("r", { lastEventId: "1" })).status, 204);
+  await assert.rejects(client.getRun("away"), { name: "RalphError", status: 307 });
+  await assert.rejects(client.getRun("broken"));
+  const stop = new AbortController();
+  const silent = client.getRun("silent", { signal: stop.signal });
+  setTimeout(() => stop.abort(new Error("enough")), 10);
+  await assert.rejects(silent, /enough/);
+  // Who turns away, or ends it, closes the connection.
+  for await (const _ of client.streamEvents("hang")) break;
+  const end = new AbortController();
+  const following = client.streamEvents("hang", end.signal);
+  await following.next();
+  const next = following.next();
+  end.abort(new Error("enough"));
+  await assert.rejects(next, /enough/);
+  await (await client.proxyEvents("hang")).body.cancel();
+  await until(() => left === 3);
+  // Whom nobody knows isn't asked; who shows nothing is let in by nobody.
+  const count = asked.length;
+  await assert.rejects(getRalphClient({ env }).getRun("r"), /certificate/);
+  const none = getRalphClient({ env: { RALPH_TRANSPORT: "remote", RALPH_URL: url, RALPH_MTLS_CA: ca } });
+  await assert.rejects(none.getRun("r"));
+  assert.equal(asked.length, count);
+  for (const wrong of [{ RALPH_MTLS_KEY: "" }, { RALPH_URL: "http://x" }, { RALPH_MTLS_CERT: "/nowhere.pem" }]) {
+    assert.throws(() => getRalphClient({ env: { ...env, ...wrong } }), /RALPH_MTLS=1 needs|ENOENT.*nowhere/);
+  }
 });
 
 test("what there is, is declared", () => {

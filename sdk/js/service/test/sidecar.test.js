@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { getRalphClient } from "../index.js";
 import { json, port, service, until } from "./service.js";
@@ -58,7 +59,7 @@ test("a sidecar is started, waited for, started again when it dies, and ended", 
   await client.close();
   assert.throws(() => process.kill(second.pid, 0), { code: "ESRCH" });
   assert.equal(readFileSync(log, "utf8"), "began\nbegan\nended\n");
-  await assert.rejects(client.getRun("d"), /stopped/);
+  await assert.rejects(client.getRun("d"), /the client is closed/);
 });
 
 test("a sidecar that doesn't come up is an error that says why", async () => {
@@ -81,7 +82,7 @@ test("what is ended while its program can't be started does no harm, and streams
   const asked = assert.rejects(client.getRun("a"), /stopped/);
   await client.close();
   await asked;
-  await assert.rejects(client.streamEvents("a").next(), /stopped/);
+  await assert.rejects(client.streamEvents("a").next(), /the client is closed/);
 });
 
 test("who listens at its port already isn't shown the token", async () => {
@@ -98,6 +99,37 @@ test("who listens at its port already isn't shown the token", async () => {
   await assert.rejects(client.getRun("a"), new RegExp(`something else listens on 127.0.0.1:${at}`));
   await client.close();
   assert.deepEqual(stranger.asked, []);
+});
+
+test("whoever asks for it twice has the same one, until the last has closed it", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "sidecar-"));
+  const [log, at] = [join(dir, "log"), String(await port())];
+  const env = { ...process.env, RALPH_TRANSPORT: "", RALPH_SIDECAR_PORT: at, RALPH_SIDECAR_LOG_PATH: log };
+  const restarts = [];
+  const options = { env, command: process.execPath, args: [fake(dir), at] };
+  const first = getRalphClient({ ...options, onRestart: () => restarts.push("first") });
+  // As a development server does that loads its modules anew.
+  cpSync(new URL("..", import.meta.url), join(dir, "copy"), { recursive: true });
+  const again = await import(pathToFileURL(join(dir, "copy", "index.js")).href);
+  assert.notEqual(again.getRalphClient, getRalphClient);
+  const second = again.getRalphClient({ ...options, onRestart: () => restarts.push("second") });
+  const [one, two] = await Promise.all([first.getRun("a"), second.getRun("a")]);
+  assert.equal(one.pid, two.pid);
+  assert.throws(() => getRalphClient({ ...options, args: ["x"] }), /started in another way/);
+  await first.close();
+  await first.close();
+  await assert.rejects(first.ping(), /the client is closed/);
+  await assert.rejects(second.getRun("die"));
+  assert.notEqual((await second.getRun("b")).pid, one.pid);
+  assert.deepEqual(restarts, ["second"]);
+  // One that comes while the former one ends waits for that, and is another one.
+  const closed = second.close();
+  const third = getRalphClient(options);
+  const { pid } = await third.getRun("c");
+  await closed;
+  await third.close();
+  assert.ok(gone(pid));
+  assert.equal(readFileSync(log, "utf8"), "began\nbegan\nended\nbegan\nended\n");
 });
 
 test("one that doesn't end is killed", async () => {

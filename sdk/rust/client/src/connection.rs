@@ -123,6 +123,7 @@ impl Connection {
         url: &str,
         mut asked: Asked<'_>,
     ) -> Result<Response<Body>, Error> {
+        plain(asked.path)?;
         if let Some(token) = &self.token {
             asked.header(AUTHORIZATION, &format!("Bearer {}", token.get()?))?;
         }
@@ -194,6 +195,22 @@ impl<'a> Asked<'a> {
         self.headers.insert(name, value);
         Ok(())
     }
+}
+
+/// Whoever resolves dots in a path asks for another thing than is named, whatever the service does.
+fn plain(path: &str) -> Result<(), Error> {
+    let names = path.split('?').next().unwrap_or_default();
+    for name in names.split('/').skip(1) {
+        // A percent sign of a name is encoded by now.
+        let dots = name.to_ascii_lowercase().replace("%252e", ".");
+        if matches!(dots.as_str(), "" | "." | "..") {
+            let name = name.replace("%25", "%");
+            return Err(Error::Name(format!(
+                "a name can't be {name:?} (asked for {names})"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn said(url: &str, error: ureq::Error) -> Error {

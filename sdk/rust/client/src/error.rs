@@ -12,6 +12,9 @@ pub enum Error {
     /// The client was made wrong: an address, a variable, a certificate.
     #[error("{0}")]
     Settings(String),
+    /// A workspace, a run or a prompt can't be called so; nothing was asked.
+    #[error("{0}")]
+    Name(String),
     /// The token can't be had, or is none.
     #[error("{0}")]
     Token(String),

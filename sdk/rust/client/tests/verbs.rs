@@ -22,6 +22,32 @@ const EDITED: &str =
     r#"{"path":"a.yaml","fingerprint":"sha256:2","old_fp":null,"diff_summary":{"lines_added":1}}"#;
 
 #[test]
+fn no_name_leads_to_something_else_than_it_names() {
+    let service = Fake::saying(vec![json(200, "{}")]);
+    let ralph = service.client();
+    let path = "../../site/prompts/victim.yaml";
+    let save = SavePrompt::default();
+    let mut refused = vec![
+        ralph.delete_prompt("two", path, None).unwrap_err(),
+        ralph.save_prompt("two", path, &save).unwrap_err(),
+        ralph.get_run("..").unwrap_err(),
+        ralph.get_run("").unwrap_err(),
+        ralph.cancel_run("%2e%2E", None).unwrap_err(),
+        ralph.stream_events(".").next().unwrap().unwrap_err(),
+        ralph.get_prompt("", "a.yaml").unwrap_err(),
+        ralph.get_prompt("..", "a.yaml").unwrap_err(),
+    ];
+    for path in [path, "a/./b.yaml", "a//b.yaml", ".%2E/b.yaml", ""] {
+        refused.push(ralph.get_prompt("two", path).unwrap_err());
+    }
+    for error in refused {
+        assert!(matches!(error, Error::Name(_)), "{error}");
+        assert!(!error.is_retryable());
+    }
+    assert_eq!(service.heard().len(), 0);
+}
+
+#[test]
 fn they_ask_what_the_service_answers() {
     let page =
         |run: &str, next: &str| json(200, &format!(r#"{{"runs":[{run}],"next_cursor":{next}}}"#));
