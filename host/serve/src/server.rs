@@ -120,12 +120,18 @@ mod tests {
         let (mut mine, theirs) = tokio::io::duplex(1024);
         let router = Router::new().route("/", get(async || vec![b'x'; LENGTH]));
         let service = TowerToHyperService::new(router);
-        let watcher = GracefulShutdown::new().watcher();
+        let graceful = GracefulShutdown::new();
         mine.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
             .await
             .unwrap();
         // To its end, though nothing is read.
-        speak(theirs, service, watcher, Duration::from_millis(50)).await;
+        speak(
+            theirs,
+            service,
+            graceful.watcher(),
+            Duration::from_millis(50),
+        )
+        .await;
         let mut all = Vec::new();
         mine.read_to_end(&mut all).await.unwrap();
         assert!(all.starts_with(b"HTTP/1.1 200 OK") && all.len() < LENGTH);

@@ -117,7 +117,7 @@ fn what_was_changed_is_found_by_verify_and_at_the_next_start() {
     // Whole again, but for what says where it ends.
     fs::write(&path, &whole).unwrap();
     audit(&p, &["verify"]).expect(0);
-    fs::remove_file(p.side("service/audit.head")).unwrap();
+    fs::remove_file(p.operator("service/audit.head")).unwrap();
     audit(&p, &["verify"]).expect(1).says("audit.head");
     serve().expect(3).says("audit.head");
 }
@@ -127,7 +127,7 @@ fn a_damaged_line_is_an_error_that_names_it_and_an_unfinished_one_the_end() {
     let p = Project::build().ready();
     let s = Service::of(&p);
     s.ended(&s.submit(json!({ "max_iterations": 1 })));
-    let path = p.side("service/audit.jsonl");
+    let path = p.operator("service/audit.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     let all = lines(&p);
     let read = |at: &str| s.ask("admin", "GET", at, None);

@@ -246,13 +246,13 @@ fn an_edit_that_a_death_cut_off_is_told_in_the_audit_once_it_is_finished_or_give
         s.ask("operator", "PUT", AT, body("one", None)).expect(201);
         s.kill();
         // As after a death between the audit and the edit's end.
-        let audit = p.side("service/audit.jsonl");
+        let audit = p.operator("service/audit.jsonl");
         let text = fs::read_to_string(&audit).unwrap();
         let intent: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         assert_eq!(intent["stage"], "intent");
         fs::write(&audit, format!("{}\n", text.lines().next().unwrap())).unwrap();
         let head = json!({ "seq": 1, "hash": intent["hash"] });
-        fs::write(p.side("service/audit.head"), format!("{head}\n")).unwrap();
+        fs::write(p.operator("service/audit.head"), format!("{head}\n")).unwrap();
         let (content, sidecar) = (p.read("prompts/a.yaml"), p.read("prompts/a.yaml.fp"));
         let edit = json!({
             "_schema": "ralph.prompt-edit.v1", "path": "prompts/a.yaml",

@@ -269,8 +269,8 @@ async fn pin(app: &Shared, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem
         PromptError::Absent(_) => Problem::unprocessable("prompt", "there is no such prompt"),
         e => prompts::problem(e),
     })?;
-    let stored = read.fingerprint_stored.map(|f| f.to_string());
-    let computed = read.fingerprint_computed.map(|f| f.to_string());
+    let stored = read.fingerprint_stored.as_ref().map(|f| f.to_string());
+    let computed = read.fingerprint_computed.as_ref().map(|f| f.to_string());
     let both = |problem: Problem| {
         problem
             .with("fingerprint_stored", stored.clone())
@@ -278,7 +278,8 @@ async fn pin(app: &Shared, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem
             .with("fingerprint_expected", wanted.prompt_fingerprint.clone())
     };
     let expected = &wanted.prompt_fingerprint;
-    let differs = expected.is_some() && *expected != computed;
+    let same = |text: &String| text.parse().is_ok_and(|fingerprint| read.is(&fingerprint));
+    let differs = expected.as_ref().is_some_and(|text| !same(text));
     let other = wanted
         .prompts_yaml
         .as_ref()
@@ -287,6 +288,7 @@ async fn pin(app: &Shared, wanted: &SubmitRun) -> Result<Option<Prompt>, Problem
         let detail = "the saved prompt isn't the one that the client knows; read it again";
         return Err(both(Problem::conflict("prompt-changed", detail)));
     }
+    read.fit().map_err(prompts::problem)?;
     match computed.clone() {
         Some(fingerprint) if read.status != ralph_prompts::Status::Tampered => Ok(Some(Prompt {
             bytes: read.content.into_bytes(),

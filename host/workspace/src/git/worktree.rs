@@ -6,6 +6,8 @@
 //! working tree changes only in that last step, which git refuses if anything
 //! of the user's is in the way.
 
+use tokio::sync::Mutex;
+
 use super::run::Cmd;
 use super::snapshot::check_oid;
 use super::{Git, GitError};
@@ -36,6 +38,10 @@ pub enum Advanced {
         output: String,
     },
 }
+
+/// git looks at every worktree that it knows of, and fails where another git has made half of one. Runs of
+/// this process don't get into each other's way.
+static ONE: Mutex<()> = Mutex::const_new(());
 
 impl Git {
     /// The commit HEAD stands at; `None` in a repository without commits.
@@ -70,6 +76,7 @@ impl Git {
         let cmd = Cmd::write("worktree")
             .args(["add", "--quiet", "-b", branch, "--"])
             .args([path, commit]);
+        let _one = ONE.lock().await;
         self.runner().run(cmd).await?.ok().map(drop)
     }
 
@@ -79,6 +86,7 @@ impl Git {
     /// What git says.
     pub async fn worktree_remove(&self, path: &str) -> Result<(), GitError> {
         let there = self.inner.ws.exists(path);
+        let one = ONE.lock().await;
         if there {
             let cmd = Cmd::write("worktree").args(["remove", "--force", "--force", "--", path]);
             let ended = self.runner().run(cmd).await?;
@@ -89,6 +97,7 @@ impl Git {
                 return Err(ended.failure());
             }
         }
+        drop(one);
         self.worktree_prune().await
     }
 
@@ -98,6 +107,7 @@ impl Git {
     /// What git says.
     pub async fn worktree_prune(&self) -> Result<(), GitError> {
         let cmd = Cmd::write("worktree").arg("prune");
+        let _one = ONE.lock().await;
         self.runner().run(cmd).await?.ok().map(drop)
     }
 
@@ -128,6 +138,7 @@ impl Git {
     /// What git says.
     pub async fn branch_delete(&self, branch: &str) -> Result<(), GitError> {
         let cmd = Cmd::write("branch").args(["--quiet", "-D", "--", branch]);
+        let _one = ONE.lock().await;
         self.runner().run(cmd).await?.ok().map(drop)
     }
 
