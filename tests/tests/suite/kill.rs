@@ -122,9 +122,18 @@ fn kill_all(p: &Project) {
     p.hear("here");
     run.signal(Signal::KILL);
     run.wait();
-    for left in below(&p.root()) {
-        let pid = Pid::from_raw(left.pid.cast_signed()).unwrap();
-        let _ = kill_process(pid, Signal::KILL);
+    // One may just be starting another.
+    let until = std::time::Instant::now() + LIMIT;
+    loop {
+        let left = below(&p.root());
+        if left.is_empty() {
+            return;
+        }
+        assert!(std::time::Instant::now() < until, "{left:?}");
+        for left in left {
+            let pid = Pid::from_raw(left.pid.cast_signed()).unwrap();
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 

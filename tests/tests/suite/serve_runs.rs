@@ -300,7 +300,10 @@ fn the_same_key_is_the_same_run() {
 #[test]
 fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
     let p = Project::build().ready();
-    p.write("prompts/a.yaml", "goal: shine\n");
+    let set = |text: &str| {
+        format!("id: a\ntype: prompt-set\nversion: '1.0'\nprompts:\n  - id: a\n    text: {text}\n")
+    };
+    p.write("prompts/a.yaml", set("shine"));
     p.run(&["fingerprint", "write"]).expect(0);
     let fingerprint = p.read("prompts/a.yaml.fp").trim().to_owned();
     let s = Service::of(&p);
@@ -318,14 +321,21 @@ fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
         .json();
     assert_eq!(said["fingerprint_stored"], fingerprint.as_str());
     assert_eq!(said["fingerprint_expected"], "sha256:old");
-    submit(json!({ "prompts_yaml": "goal: other\n" })).expect(409);
-    let run = submit(json!({ "prompt_fingerprint": fingerprint, "prompts_yaml": "goal: shine\n" }));
+    submit(json!({ "prompts_yaml": set("other") })).expect(409);
+    let run = submit(json!({ "prompt_fingerprint": fingerprint, "prompts_yaml": set("shine") }));
     let run = run.expect(201).json();
     let id = run["run_id"].as_str().unwrap();
     let start = s.events(id, None).until("start");
     assert_eq!(start.data["prompt_fingerprint"], fingerprint.as_str());
     s.ended(id);
-    assert!(p.noted("prompt.1").contains("goal: shine"));
+    assert!(p.noted("prompt.1").contains("text: shine"));
+    // What is no prompt-set is no prompt, whatever its fingerprint says.
+    p.write("prompts/no.yaml", "goal: shine\n");
+    let body = json!({ "workspace_slug": "site", "prompt_path": "prompts/no.yaml" });
+    let refused = s
+        .ask("operator", "POST", "/v1/runs", Some(body))
+        .expect(422);
+    assert!(refused.json()["detail"].to_string().contains("prompt-set"));
     // Whoever hasn't heard the answer gets it, also when the prompt is another one by now.
     let again = || {
         let body = json!({
@@ -335,7 +345,7 @@ fn the_prompt_is_the_one_that_was_saved_when_it_was_submitted() {
         s.ask_with("operator", "POST", "/v1/runs", Some(body), &key)
     };
     let first = again().expect(201).json();
-    p.write("prompts/a.yaml", "goal: other\n");
+    p.write("prompts/a.yaml", set("other"));
     assert_eq!(again().expect(200).json()["run_id"], first["run_id"]);
 }
 
