@@ -11,6 +11,7 @@
 //! * [`post_warden`]: another process that ends everything when this one is killed.
 //! * [`secrets`]: what this process's environment holds that nobody should read elsewhere.
 //! * [`reap_leftover`]: ends what a host that died has left behind.
+//! * [`settle`]: waits for what it left at work, git for one.
 //!
 //! * [`Confinement`]: what a child gives up before it becomes its program.
 //!
@@ -37,6 +38,8 @@ mod leftover;
 #[cfg(target_os = "linux")]
 mod mark;
 #[cfg(target_os = "linux")]
+mod orphans;
+#[cfg(target_os = "linux")]
 mod procfs;
 #[cfg(target_os = "linux")]
 mod tree;
@@ -51,12 +54,14 @@ pub use env::{NESTING, USUAL, environment, is_withheld, withhold};
 pub use keeper::{EndedBy, Stopper};
 #[cfg(target_os = "linux")]
 pub use leftover::reap_leftover;
+#[cfg(target_os = "linux")]
+pub use orphans::{settle, signature};
 pub use pty::{Terminal, WindowSize};
 pub use run::{RunOutput, run, run_noted};
 pub use running::{Finished, Running, StdinError};
 pub use secrets::{Secrets, Stream, also_secret, secrets};
 pub use spawn::{DEFAULT_GRACE, Spawn, SpawnError, Stdin, start};
 #[cfg(not(target_os = "linux"))]
-pub use tree::{dismiss_warden, post_warden, reap_leftover};
+pub use tree::{dismiss_warden, post_warden, reap_leftover, settle, signature};
 #[cfg(target_os = "linux")]
 pub use warden::{dismiss_warden, post_warden};

@@ -15,6 +15,7 @@ use crate::spawn::MARKER;
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) parent: u32,
+    pub(crate) group: u32,
     pub(crate) session: u32,
     /// Clock ticks since the machine's start.
     pub(crate) start: u64,
@@ -50,6 +51,7 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
         // `state` is field 3 in proc(5), and the first one here.
         dead: matches!(*fields.first()?, "Z" | "X" | "x"),
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         start: fields.get(19)?.parse().ok()?,
     })
@@ -71,12 +73,15 @@ impl Process {
     /// The value of [`MARKER`] in its environment; None if it has none or
     /// doesn't let us look.
     pub(crate) fn marker(&self) -> Option<String> {
+        String::from_utf8(self.variable(MARKER)?).ok()
+    }
+
+    /// A variable of its environment; None if it has none such or doesn't let us look.
+    pub(crate) fn variable(&self, name: &str) -> Option<Vec<u8>> {
         let environ = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
         environ.split(|b| *b == 0).find_map(|variable| {
-            let value = variable
-                .strip_prefix(MARKER.as_bytes())?
-                .strip_prefix(b"=")?;
-            String::from_utf8(value.to_vec()).ok()
+            let value = variable.strip_prefix(name.as_bytes())?;
+            Some(value.strip_prefix(b"=")?.to_vec())
         })
     }
 
@@ -150,6 +155,7 @@ mod tests {
         let want = Process {
             pid: 7,
             parent: 3,
+            group: 7,
             session: 9,
             start: 4711,
             dead: false,

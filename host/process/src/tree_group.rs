@@ -64,6 +64,16 @@ pub fn reap_leftover(_pid: u32, _start_time: u64) -> bool {
     false
 }
 
+/// The same holds for these.
+pub fn signature(_of: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    None
+}
+
+/// None are found: see [`signature`].
+pub fn settle(_variable: &str, _of: &std::ffi::OsStr, _patience: std::time::Duration) -> usize {
+    0
+}
+
 /// There are no wardens here: their marks are Linux's.
 ///
 /// # Errors

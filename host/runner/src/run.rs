@@ -232,6 +232,10 @@ impl Loop {
         if folded.state.run.is_some() {
             // One that was cut off may have to be mended first.
             ahead = Ahead::default();
+            let gits = s.git.settle();
+            if gits > 0 {
+                tracing::debug!("{gits} processes of git of a dead run have ended");
+            }
         }
         let desk = Desk::new(Journal::open(ws, &folded)?, &bus, ws, &s.source);
         let taken_up = folded.state.current.is_some();

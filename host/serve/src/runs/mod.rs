@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ralph_engine::state::Stop;
 use ralph_runner::{Control, Desk};
-use ralph_workspace::Workspace;
+use ralph_workspace::{Git, Workspace};
 use tokio::sync::{Semaphore, watch};
 
 use crate::app::{App, Shared};
@@ -167,8 +167,27 @@ pub(crate) async fn again(app: &App) -> bool {
     tokio::time::timeout(AGAIN, ending).await.is_err()
 }
 
+/// What a service that died has left of git's writing in the workspaces comes to its end.
+async fn settle(app: &Shared) {
+    let app = app.clone();
+    let settling = tokio::task::spawn_blocking(move || {
+        for workspace in app.settings.workspaces.values() {
+            let git = Workspace::open(&workspace.path)
+                .ok()
+                .and_then(|ws| Git::open(&ws).ok());
+            if let Some(git) = git {
+                git.settle();
+            }
+        }
+    });
+    if let Err(e) = settling.await {
+        tracing::error!("{e}");
+    }
+}
+
 /// Begins runs as there are places for them, until the service is about to end.
 pub async fn dispatch(app: Shared) {
+    settle(&app).await;
     let mut draining = app.draining.subscribe();
     loop {
         let Ok(place) = app.runs.places.clone().acquire_owned().await else {

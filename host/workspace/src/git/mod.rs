@@ -74,6 +74,7 @@ pub fn repository(root: &Path) -> Option<(PathBuf, PathBuf)> {
 }
 
 use crate::guard::Workspace;
+use ralph_process::signature;
 use repo::{Head, Repo};
 use run::{Cmd, Runner};
 
@@ -120,6 +121,7 @@ impl Git {
             cwd: ws.root().to_owned(),
             limit: TIME_LIMIT,
             started: AtomicU64::new(0),
+            signature: signature(repo.common_dir.as_os_str()),
         };
         let memory = Mutex::default();
         Ok(Git {
@@ -150,6 +152,7 @@ impl Git {
             cwd: ws.root().to_owned(),
             limit,
             started: AtomicU64::new(0),
+            signature: self.runner().signature.clone(),
         };
         Git {
             inner: Arc::new(Inner {

@@ -22,6 +22,9 @@ const MAX_STDERR: usize = 64 << 10;
 /// have left a background process that holds them.
 const DRAIN: Duration = Duration::from_millis(500);
 
+/// Says whose the git is, and in which repository.
+pub(super) const SIGNATURE: &str = "RALPH_GIT";
+
 /// Variables that would make git look at another repository, index or
 /// work tree than the one at hand, or read paths differently. They are set
 /// whenever ralph itself is started from a hook.
@@ -168,6 +171,8 @@ pub(super) struct Runner {
     pub(super) cwd: PathBuf,
     pub(super) limit: Duration,
     pub(super) started: AtomicU64,
+    /// By which a later host finds what this one left at work; see [`Git::settle`](super::Git::settle).
+    pub(super) signature: Option<OsString>,
 }
 
 impl Runner {
@@ -279,6 +284,11 @@ impl Runner {
         }
         if cmd.kind == Kind::Read {
             command.env("GIT_OPTIONAL_LOCKS", "0");
+        }
+        if cmd.kind != Kind::Read
+            && let Some(signature) = &self.signature
+        {
+            command.env(SIGNATURE, signature);
         }
         if let Some(index) = &cmd.index {
             command.env("GIT_INDEX_FILE", index);

@@ -132,14 +132,18 @@ impl Git {
         Ok(!self.runner().run(cmd).await?.ok()?.is_empty())
     }
 
-    /// Deletes a branch, merged or not.
+    /// Deletes a branch, merged or not; one that is gone is fine.
     ///
     /// # Errors
     /// What git says.
     pub async fn branch_delete(&self, branch: &str) -> Result<(), GitError> {
         let cmd = Cmd::write("branch").args(["--quiet", "-D", "--", branch]);
         let _one = ONE.lock().await;
-        self.runner().run(cmd).await?.ok().map(drop)
+        let ended = self.runner().run(cmd).await?;
+        if ended.code != Some(0) && !self.branch_exists(branch).await? {
+            return Ok(());
+        }
+        ended.ok().map(drop)
     }
 
     /// Lets the working tree be on this branch, which is made at HEAD (or at `base`) if
