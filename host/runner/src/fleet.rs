@@ -190,7 +190,7 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
         };
         let blocked = absorb(l, worker, lines).await?;
         if accepted && !refused {
-            worker.remove_merged(&l.s).await?;
+            worker.remove_with_branch(&l.s).await?;
         } else if blocked {
             keep(l, worker).await?;
         } else if refused {
@@ -356,19 +356,17 @@ async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
     let message = format!("ralph: unaccepted work on {task}");
     let merged = is_merged(l, worker).await?;
     let kept = worker.git.keep_all(&message).await?;
-    worker.remove(&l.s).await?;
     let branch = &worker.note.branch;
     let head = worker.note.base.as_str();
-    match kept {
-        Some(_) => l.bus.notice(format!(
-            "{task}: its unaccepted work is kept on the branch {branch}"
-        )),
-        None if merged || !l.s.git.is_ahead(branch, head).await? => {
-            l.s.git.branch_delete(branch).await?;
-        }
-        None => l.bus.notice(format!(
-            "{task}: its commits are kept on the branch {branch}"
-        )),
+    if kept.is_none() && (merged || !l.s.git.is_ahead(branch, head).await?) {
+        return worker.remove_with_branch(&l.s).await;
     }
+    worker.remove(&l.s).await?;
+    let what = match kept {
+        Some(_) => "unaccepted work is",
+        None => "commits are",
+    };
+    l.bus
+        .notice(format!("{task}: its {what} kept on the branch {branch}"));
     Ok(())
 }

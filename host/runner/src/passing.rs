@@ -13,10 +13,12 @@ pub(crate) const NAME: &str = ".branches";
 
 /// What becomes of a branch.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Passing {
-    branch: String,
-    /// The commit that it is made at. Nothing: what is on it is merged.
-    base: Option<String>,
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Passing {
+    /// It is made at this commit, with a worktree.
+    Made { branch: String, base: String },
+    /// It goes, with its worktree: it is at this commit, which isn't needed any more.
+    Going { branch: String, tip: String },
 }
 
 fn path(dir: &str) -> String {
@@ -24,22 +26,7 @@ fn path(dir: &str) -> String {
     format!("{DIR}/{NAME}/{name}")
 }
 
-/// To be said before the branch of this worktree is made, or deleted.
-pub(crate) fn begin(
-    ws: &Workspace,
-    dir: &str,
-    branch: &str,
-    base: Option<&str>,
-) -> Result<(), Error> {
-    let branch = branch.to_owned();
-    let base = base.map(str::to_owned);
-    let bytes = serde_json::to_vec(&Passing { branch, base });
-    let bytes = bytes.map_err(|e| Error::Internal(e.to_string()))?;
-    ws.create_dir_all(&format!("{DIR}/{NAME}"))?;
-    Ok(ws.write(&path(dir), &bytes)?)
-}
-
-/// To be said when that is done.
+/// To be said when what was begun for this worktree is done.
 pub(crate) fn done(ws: &Workspace, dir: &str) -> Result<(), Error> {
     Ok(ws.remove_file(&path(dir))?)
 }
@@ -55,34 +42,40 @@ pub(crate) async fn reconcile(main: &Setup) -> Result<(), Error> {
         let dir = format!("{DIR}/{name}");
         let said = ws.read(&path(&dir), 1 << 16)?.unwrap_or_default();
         // A file that is written as one is whole, or was somebody else's.
-        if let Ok(passing) = serde_json::from_slice::<Passing>(&said) {
-            passing.go(main, &dir).await?;
+        match serde_json::from_slice::<Passing>(&said) {
+            Ok(passing) => passing.end(main, &dir).await?,
+            Err(_) => done(ws, &dir)?,
         }
-        done(ws, &dir)?;
     }
     Ok(())
 }
 
 impl Passing {
-    async fn go(&self, main: &Setup, dir: &str) -> Result<(), Error> {
-        if self.base.is_some() && worker::is_made(main, dir)? {
-            return Ok(());
-        }
-        worker::remove(main, dir).await?;
-        let branch = self.branch.as_str();
-        if !main.git.branch_exists(branch).await? {
-            return Ok(());
-        }
-        match &self.base {
-            None => main.git.branch_delete(branch).await?,
-            // Another run may have taken the name first: what is on it stays, or is at work.
-            Some(base) if !main.git.is_ahead(branch, base).await? => {
-                if let Err(e) = main.git.branch_delete(branch).await {
-                    tracing::debug!("{branch} stays: {e}");
+    /// To be said before the branch of this worktree is made, or deleted.
+    pub(crate) fn begin(&self, ws: &Workspace, dir: &str) -> Result<(), Error> {
+        let bytes = serde_json::to_vec(self).map_err(|e| Error::Internal(e.to_string()))?;
+        ws.create_dir_all(&format!("{DIR}/{NAME}"))?;
+        Ok(ws.write(&path(dir), &bytes)?)
+    }
+
+    /// Removes worktree and branch; one that was wholly made stays.
+    pub(crate) async fn end(&self, main: &Setup, dir: &str) -> Result<(), Error> {
+        match self {
+            Passing::Made { .. } if worker::is_made(main, dir)? => {}
+            Passing::Made { branch, base } => {
+                worker::remove(main, dir).await?;
+                // Another run may have taken the name first, and be at work there: git refuses then.
+                if main.git.branch_tip(branch).await?.as_ref() == Some(base)
+                    && let Err(e) = main.git.branch_delete(branch).await
+                {
+                    tracing::info!("{branch} stays: {e}");
                 }
             }
-            Some(_) => {}
+            Passing::Going { branch, tip } => {
+                worker::remove(main, dir).await?;
+                main.git.branch_delete_at(branch, tip).await?;
+            }
         }
-        Ok(())
+        done(&main.project.ws, dir)
     }
 }

@@ -10,7 +10,7 @@ use ralph_engine::event::Event;
 use ralph_engine::fact::{IterationResult, Phase, Rules};
 use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::Task;
-use ralph_workspace::{Git, Workspace};
+use ralph_workspace::{Added, Git, Workspace};
 use serde::{Deserialize, Serialize};
 
 use crate::bus::{Bus, View};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::holding::protected;
 use crate::journal::{self, Line};
 use crate::names::{Places, branch_name, task_dir};
-use crate::passing;
+use crate::passing::{self, Passing};
 use crate::setup::Setup;
 
 /// Where worktrees are, relative to the project's root.
@@ -121,14 +121,24 @@ impl Worker {
         let branch = loop {
             let branch = free_branch(main, task).await?;
             tries -= 1;
-            passing::begin(ws, &dir, &branch, Some(&base))?;
+            let made = Passing::Made {
+                branch: branch.clone(),
+                base: base.clone(),
+            };
+            made.begin(ws, &dir)?;
             match main.git.worktree_add(&dir, &branch, &base).await {
-                Ok(()) => break branch,
+                Ok(Added::Done) => break branch,
                 // Another run in this repository was faster.
-                Err(_) if tries > 0 && main.git.branch_exists(&branch).await? => {
-                    remove(main, &dir).await?;
+                Ok(Added::Taken) if tries > 0 => {}
+                Ok(Added::Taken) => {
+                    return Err(Error::Usage(format!(
+                        "the branch {branch} is there already, and so was each of {BRANCH_TRIES} names before; who makes them?"
+                    )));
                 }
-                Err(e) => return Err(e.into()),
+                Err(e) => {
+                    made.end(main, &dir).await?;
+                    return Err(e.into());
+                }
             }
         };
         let root = ws.root().join(&dir).join(main.git.prefix());
@@ -313,13 +323,15 @@ impl Worker {
         remove(main, &self.dir).await
     }
 
-    /// The same with its branch, whose work is merged.
-    pub(crate) async fn remove_merged(&self, main: &Setup) -> Result<(), Error> {
-        let ws = &main.project.ws;
-        passing::begin(ws, &self.dir, &self.note.branch, None)?;
-        self.remove(main).await?;
-        main.git.branch_delete(&self.note.branch).await?;
-        passing::done(ws, &self.dir)
+    /// The same with its branch: there is nothing on it that isn't elsewhere.
+    pub(crate) async fn remove_with_branch(&self, main: &Setup) -> Result<(), Error> {
+        let branch = self.note.branch.clone();
+        let Some(tip) = main.git.branch_tip(&branch).await? else {
+            return self.remove(main).await;
+        };
+        let going = Passing::Going { branch, tip };
+        going.begin(&main.project.ws, &self.dir)?;
+        going.end(main, &self.dir).await
     }
 }
 

@@ -25,7 +25,9 @@ pub mod values;
 
 pub use error::GuardError;
 pub use folder::{Folder, Held, Kind, Staged};
-pub use git::{Advanced, Changes, Commit, Git, GitError, Look, Restacked, Snapshot, repository};
+pub use git::{
+    Added, Advanced, Changes, Commit, Git, GitError, Look, Restacked, Snapshot, repository,
+};
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};
 pub use lock::{Free, LockError, ProjectLock};

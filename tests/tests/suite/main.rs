@@ -45,6 +45,7 @@ mod modes;
 mod output;
 mod parallel;
 mod parallel_audit;
+mod parallel_branches;
 mod plugin_grants;
 mod plugin_http;
 mod plugin_kinds;

@@ -267,7 +267,7 @@ fn runs(p: &Project, clients: &Clients, addr: SocketAddr) {
         }
         assert_eq!(log.lines().count(), 2, "{log}");
     }
-    let branches = p.git(&["branch", "--list", "ralph/*"]);
+    let branches = p.git(&["branch", "-v", "--list", "ralph/*"]);
     assert_eq!(branches.lines().count(), RUNS, "{branches}");
 }
 

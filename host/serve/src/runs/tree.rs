@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ralph_engine::fact::{EndReason, Fact};
 use ralph_runner::{Error, Pinned, Project, journal};
-use ralph_workspace::{Git, Snapshot, Workspace};
+use ralph_workspace::{Added, Git, Snapshot, Workspace};
 
 use super::submit::PROMPT;
 use crate::app::{App, Shared};
@@ -89,7 +89,11 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
         std::fs::create_dir_all(&own).map_err(io)?;
         std::fs::write(own.join("prefix"), git.prefix()).map_err(io)?;
         let path = top.to_string_lossy();
-        git.worktree_add(&path, &branch, &base).await?;
+        if git.worktree_add(&path, &branch, &base).await? == Added::Taken {
+            return Err(Error::Usage(format!(
+                "the branch {branch} is there already"
+            )));
+        }
         run.base = Some(base);
     }
     run.branch = Some(branch);

@@ -64,7 +64,7 @@ pub use changes::Changes;
 pub use commit::Commit;
 pub use error::GitError;
 pub use snapshot::{Look, Snapshot};
-pub use worktree::{Advanced, Restacked};
+pub use worktree::{Added, Advanced, Restacked};
 
 /// The directory that belongs to the work tree around `root`, and the one that all work
 /// trees of its repository share; the same if there is one only. `None` where there is no repository.

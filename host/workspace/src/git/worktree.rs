@@ -27,6 +27,16 @@ pub enum Restacked {
     },
 }
 
+/// What came of making a worktree with a new branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Added {
+    /// Both are there.
+    Done,
+    /// The branch's name is somebody else's; nothing has changed.
+    Taken,
+}
+
 /// What came of moving the branch forward.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advanced {
@@ -65,19 +75,27 @@ impl Git {
     /// Makes a worktree at `path` (relative to the root) with a new branch at `commit`.
     ///
     /// # Errors
-    /// What git says: the branch or the path is there already, for one.
+    /// What git says: the path is there already, for one. The branch may have been made.
     pub async fn worktree_add(
         &self,
         path: &str,
         branch: &str,
         commit: &str,
-    ) -> Result<(), GitError> {
+    ) -> Result<Added, GitError> {
         check_oid(commit)?;
         let cmd = Cmd::write("worktree")
             .args(["add", "--quiet", "-b", branch, "--"])
             .args([path, commit]);
         let _one = ONE.lock().await;
-        self.runner().run(cmd).await?.ok().map(drop)
+        let ended = self.runner().run(cmd).await?;
+        let taken = ["a branch named", "reference already exists"];
+        if ended.code != Some(0)
+            && ended.stderr.contains("already exists")
+            && taken.iter().any(|t| ended.stderr.contains(t))
+        {
+            return Ok(Added::Taken);
+        }
+        ended.ok().map(|_| Added::Done)
     }
 
     /// Removes the worktree at `path`, whatever is in it, and forgets those whose directory is gone.
@@ -121,6 +139,18 @@ impl Git {
         Ok(self.runner().run(cmd).await?.code == Some(0))
     }
 
+    /// The commit that the branch is at; `None` if there is none such.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn branch_tip(&self, branch: &str) -> Result<Option<String>, GitError> {
+        let name = format!("refs/heads/{branch}");
+        let cmd = Cmd::read("rev-parse").args(["--verify", "--quiet", &name]);
+        let ended = self.runner().run(cmd).await?;
+        let tip = String::from_utf8_lossy(&ended.stdout).trim().to_owned();
+        Ok((ended.code == Some(0)).then_some(tip))
+    }
+
     /// Has the branch commits that `base` has not?
     ///
     /// # Errors
@@ -141,6 +171,23 @@ impl Git {
         let _one = ONE.lock().await;
         let ended = self.runner().run(cmd).await?;
         if ended.code != Some(0) && !self.branch_exists(branch).await? {
+            return Ok(());
+        }
+        ended.ok().map(drop)
+    }
+
+    /// Deletes a branch if it is at this commit; one that is gone, or is somewhere else, is let be. That
+    /// no worktree has it is the caller's to know.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn branch_delete_at(&self, branch: &str, tip: &str) -> Result<(), GitError> {
+        check_oid(tip)?;
+        let name = format!("refs/heads/{branch}");
+        let cmd = Cmd::write("update-ref").args(["-d", &name, tip]);
+        let _one = ONE.lock().await;
+        let ended = self.runner().run(cmd).await?;
+        if ended.code != Some(0) && self.branch_tip(branch).await?.as_deref() != Some(tip) {
             return Ok(());
         }
         ended.ok().map(drop)
