@@ -355,8 +355,11 @@ async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
     let task = &worker.note.task;
     let message = format!("ralph: unaccepted work on {task}");
     let merged = is_merged(l, worker).await?;
-    let kept = worker.git.keep_all(&message).await?;
     let branch = &worker.note.branch;
+    let kept = match merged {
+        true => None,
+        false => worker.git.keep_all(branch, &message).await?,
+    };
     let head = worker.note.base.as_str();
     if kept.is_none() && (merged || !l.s.git.is_ahead(branch, head).await?) {
         return worker.remove_with_branch(&l.s).await;

@@ -1,7 +1,8 @@
 //! Programs that outlived their host: remembered by pid and start time, one file
-//! each, and ended at the next start. Scratch directories of dead runs go as well.
+//! each, and ended at the next start. Scratch directories of dead runs, and what they had half written, go as well.
 
-use ralph_workspace::Workspace;
+use ralph_workspace::{Workspace, writer_of};
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
@@ -51,6 +52,20 @@ pub fn scratch(ws: &Workspace) -> Result<TempDir, Error> {
         .prefix(SCRATCH)
         .tempdir_in(ws.root().join(DIR))
         .map_err(|e| Error::io("the scratch directory", e))
+}
+
+/// Removes what dead processes had half written in this directory.
+pub fn sweep(ws: &Workspace, dir: &str) {
+    for name in ws.list(dir).unwrap_or_default() {
+        let Some(writer) = writer_of(&name) else {
+            continue;
+        };
+        let pid = i32::try_from(writer).ok().and_then(Pid::from_raw);
+        let dead = pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH));
+        if dead && let Err(e) = ws.remove_file(&format!("{dir}/{name}")) {
+            tracing::warn!("{dir}/{name} can't be removed: {e}");
+        }
+    }
 }
 
 /// Ends what a dead host left running, and removes what it left lying about. Says the pids of what there was.

@@ -227,6 +227,10 @@ impl Loop {
                 "a dead run had left a program running (pid {pid}); it was ended"
             ));
         }
+        let tasks = s.source.file().and_then(|file| file.rsplit_once('/'));
+        for dir in [".", ".ralph"].into_iter().chain(tasks.map(|t| t.0)) {
+            leftover::sweep(ws, dir);
+        }
         let file = StateFile::read(ws).unwrap_or_default();
         let folded = journal::fold(ws, Some((file.checkpoint.clone(), file.engine.clone())))?;
         if folded.state.run.is_some() {

@@ -31,7 +31,7 @@ pub use git::{
 pub use guard::Workspace;
 pub use hash::{sha256_hex, sha256_hex_of};
 pub use lock::{Free, LockError, ProjectLock};
-pub use path::{is_own_record, is_temporary};
+pub use path::{is_own_record, is_temporary, writer_of};
 pub use ralph_engine::types::{ChangeKind, DiffText, FileChange};
 pub use root::{RootError, find_root};
 pub use values::{ValueError, Values};

@@ -43,6 +43,12 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMP_PREFIX)
 }
 
+/// Who was writing the file of this name, if it is such a temporary one.
+pub fn writer_of(name: &str) -> Option<u32> {
+    let (pid, _) = name.strip_prefix(TEMP_PREFIX)?.split_once('-')?;
+    pid.parse().ok()
+}
+
 /// Files directly below `.ralph/` that are ralph's own records.
 pub(crate) const RECORD_FILES: &[&str] = &[
     "journal.jsonl",

@@ -202,6 +202,23 @@ fn objects_without_content_go_and_those_being_written_stay() {
 }
 
 #[test]
+fn what_a_dead_process_had_half_written_goes_and_a_living_ones_stays() {
+    let p = counted(":", ":", ":");
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let half = |dir: &str, pid: u32| format!("{dir}.ralph-tmp-{pid}-7");
+    for dir in ["", ".ralph/"] {
+        p.write(&half(dir, dead.id()), "half");
+        p.write(&half(dir, std::process::id()), "half");
+    }
+    p.run(&["run"]).expect(0);
+    for dir in ["", ".ralph/"] {
+        assert!(!p.root().join(half(dir, dead.id())).exists());
+        assert!(p.root().join(half(dir, std::process::id())).exists());
+    }
+}
+
+#[test]
 fn killed_between_two_tasks_the_first_is_not_done_again() {
     let p = Project::build()
         .agent("cat >/dev/null; n=$(count agent)\nif [ $n = 2 ]; then tell here $$; hang; fi\necho \"work $n\" >>work.txt\necho 'EXIT_SIGNAL: true'\n")

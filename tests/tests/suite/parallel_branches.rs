@@ -107,3 +107,15 @@ fn a_worktree_that_a_hook_refuses_leaves_no_branch() {
     assert_eq!(p.git(&["branch", "--list", "ralph/*"]), "");
     assert_eq!(p.git(&["worktree", "list"]).lines().count(), 1);
 }
+
+#[test]
+fn kept_work_is_without_what_ralph_had_half_written() {
+    let p = Project::build()
+        .tasks("PRD.md", "## Tasks\n\n- [ ] Alpha\n")
+        .agent("cat >/dev/null\necho work >work.txt\necho half >.ralph-tmp-1-1\necho half >.ralph/.ralph-tmp-1-2\n")
+        .in_loop("max_attempts = 1")
+        .ready();
+    p.run(&["run", "--parallel", "2"]).expect(1);
+    let kept = p.git(&["show", "--format=", "--name-only", "ralph/T1-alpha"]);
+    assert_eq!(kept, "PRD.md\nwork.txt\n");
+}

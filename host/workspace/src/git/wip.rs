@@ -37,14 +37,31 @@ impl Git {
         let sha = self
             .commit_tree(&now.tree, parent.as_deref(), message)
             .await?;
-        let cmd = Cmd::write("update-ref").args([
-            "-m",
-            "ralph: work in progress",
-            &format!("refs/heads/{branch}"),
-            &sha,
-        ]);
-        self.runner().run(cmd).await?.ok()?;
+        self.let_be_at(branch, &sha).await?;
         Ok(Some(sha))
+    }
+
+    /// Commits everything that this (a worker's) worktree has but ralph's own, and lets `branch` be there,
+    /// so that nothing is lost with the worktree. `None` if HEAD has all of it. Processes: four at most.
+    ///
+    /// # Errors
+    /// What git says.
+    pub async fn keep_all(&self, branch: &str, message: &str) -> Result<Option<String>, GitError> {
+        let now = self.snapshot().await?;
+        if now.clean {
+            return Ok(None);
+        }
+        let sha = self
+            .commit_tree(&now.tree, now.head.as_deref(), message)
+            .await?;
+        self.let_be_at(branch, &sha).await?;
+        Ok(Some(sha))
+    }
+
+    async fn let_be_at(&self, branch: &str, sha: &str) -> Result<(), GitError> {
+        let name = format!("refs/heads/{branch}");
+        let cmd = Cmd::write("update-ref").args(["-m", "ralph: work in progress", &name, sha]);
+        self.runner().run(cmd).await?.ok().map(drop)
     }
 
     async fn commit_tree(

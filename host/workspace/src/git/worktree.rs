@@ -315,25 +315,6 @@ impl Git {
         })
     }
 
-    /// Records everything that the working tree has, without asking hooks, so that
-    /// nothing is lost with a worktree. `None` if there is nothing.
-    ///
-    /// # Errors
-    /// What git says.
-    pub async fn keep_all(&self, message: &str) -> Result<Option<String>, GitError> {
-        let add = Cmd::write("add").args(["--all", "--", "."]);
-        self.runner().run(add).await?.ok()?;
-        let staged = Cmd::read("diff").args(["--cached", "--quiet"]);
-        if self.runner().run(staged).await?.code == Some(0) {
-            return Ok(None);
-        }
-        let cmd = Cmd::commit()
-            .args(["--quiet", "--no-verify", "-F", "-"])
-            .stdin(message.as_bytes().to_vec());
-        self.runner().run(cmd).await?.ok()?;
-        self.head_commit().await
-    }
-
     /// Moves the branch that HEAD is on (or a detached HEAD) and the working tree forward to `commit`.
     ///
     /// # Errors
