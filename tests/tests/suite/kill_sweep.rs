@@ -79,6 +79,21 @@ fn sweep(seed: u64, builder: impl Fn() -> Builder, args: &[&str]) {
             "{}",
             told()
         );
+        nothing_is_left_over(&p, &told());
+    }
+}
+
+/// Neither workers' branches and worktrees, nor what was half written.
+fn nothing_is_left_over(p: &Project, told: &str) {
+    assert_eq!(p.git(&["branch", "-v", "--list", "ralph/*"]), "", "{told}");
+    let trees = p.git(&["worktree", "list"]);
+    assert_eq!(trees.lines().count(), 1, "{told}: {trees}");
+    for dir in [p.root(), p.root().join(".ralph")] {
+        let names = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name());
+        let half = names.filter(|n| n.to_string_lossy().starts_with(".ralph-tmp-"));
+        assert_eq!(half.collect::<Vec<_>>(), [""; 0], "{told}");
     }
 }
 
