@@ -17,13 +17,13 @@ pub fn signature(of: &OsStr) -> Option<OsString> {
     Some(OsString::from_vec(value))
 }
 
-/// Programs whose variable is the [`signature`] of a host that is dead are given `patience` to end, and
-/// then ended (SIGTERM, [`DEFAULT_GRACE`](crate::DEFAULT_GRACE), SIGKILL). Only leaders of a process group
-/// within a session are looked for: what made a session of its own is meant to stay. Blocks that
-/// long. Says how many there were.
-pub fn settle(variable: &str, of: &OsStr, patience: Duration) -> usize {
+/// Processes of this program whose variable is the [`signature`] of a host that is dead are given
+/// `patience` to end, and then ended with what they have started (SIGTERM,
+/// [`DEFAULT_GRACE`](crate::DEFAULT_GRACE), SIGKILL). Only leaders of a process group within a session are
+/// looked for, as the host has started them. Blocks that long. Says how many there were.
+pub fn settle(program: &str, variable: &str, of: &OsStr, patience: Duration) -> usize {
     let found: Vec<Process> = procfs::all()
-        .filter(|p| is_orphan(p, variable, of))
+        .filter(|p| p.is_called(program) && is_orphan(p, variable, of))
         .collect();
     let deadline = Instant::now() + patience;
     for orphan in &found {
@@ -93,14 +93,23 @@ mod tests {
     fn only_a_dead_hosts_programs_at_the_same_work_are_ended() {
         let dead = of_a_dead_host("/a");
         let mut orphan = at_work(&dead, 0);
+        let mut other = Command::new("tail");
+        other
+            .args(["-f", "/dev/null"])
+            .env(VARIABLE, &dead)
+            .process_group(0);
         let mut others = [
             at_work(&signature(OsStr::new("/a")).unwrap(), 0),
             at_work(&of_a_dead_host("/b"), 0),
             at_work(OsStr::new("nonsense:/a"), 0),
+            other.spawn().unwrap(),
             // Part of another's group.
             at_work(&dead, rustix::process::getpgrp().as_raw_nonzero().get()),
         ];
-        assert_eq!(settle(VARIABLE, OsStr::new("/a"), Duration::ZERO), 1);
+        assert_eq!(
+            settle("sleep", VARIABLE, OsStr::new("/a"), Duration::ZERO),
+            1
+        );
         assert!(!orphan.wait().unwrap().success());
         for other in &mut others {
             assert!(other.try_wait().unwrap().is_none());
@@ -119,7 +128,7 @@ mod tests {
             .spawn()
             .unwrap();
         let stdin = orphan.stdin.take();
-        let settling = std::thread::spawn(|| settle(VARIABLE, OsStr::new("/c"), LONG));
+        let settling = std::thread::spawn(|| settle("sh", VARIABLE, OsStr::new("/c"), LONG));
         drop(stdin);
         assert_eq!(orphan.wait().unwrap().code(), Some(7));
         // It may have been looked for after its end.

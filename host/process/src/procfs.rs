@@ -70,6 +70,12 @@ impl Process {
         one(self.pid).is_some_and(|now| now.start == self.start && !now.dead)
     }
 
+    /// Is this the name of its program (its first 15 bytes)?
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        let comm = fs::read(format!("/proc/{}/comm", self.pid));
+        comm.is_ok_and(|comm| comm.strip_suffix(b"\n") == Some(name.as_bytes()))
+    }
+
     /// The value of [`MARKER`] in its environment; None if it has none or
     /// doesn't let us look.
     pub(crate) fn marker(&self) -> Option<String> {

@@ -70,7 +70,12 @@ pub fn signature(_of: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
 }
 
 /// None are found: see [`signature`].
-pub fn settle(_variable: &str, _of: &std::ffi::OsStr, _patience: std::time::Duration) -> usize {
+pub fn settle(
+    _program: &str,
+    _variable: &str,
+    _of: &std::ffi::OsStr,
+    _patience: std::time::Duration,
+) -> usize {
     0
 }
 

@@ -10,9 +10,11 @@ use ralph_engine::fact::{EndReason, IterationResult, Past};
 use ralph_engine::state::Current;
 use ralph_engine::types::TaskState;
 use ralph_engine::{Effect, Fact};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::audit::files;
+use crate::away;
 use crate::clock;
 use crate::error::Error;
 use crate::journal::Line;
@@ -37,20 +39,6 @@ impl Fleet {
         }
     }
 
-    /// What dead workers had finished is absorbed; what nobody needs any more is removed.
-    pub(crate) async fn reconcile(&self, l: &mut Loop) -> Result<(), Error> {
-        for worker in Worker::all(&l.s).await? {
-            absorb_all(l, &worker).await?;
-            let tasks = l.s.source.load(&l.state.ids).await?.list;
-            let task = &worker.note.task;
-            let over = tasks.get(task).is_none_or(|e| e.state == TaskState::Done);
-            if over && l.s.project.ws.exists(&worker.dir) {
-                keep(l, &worker).await?;
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) async fn step(&mut self, l: &mut Loop, effect: Effect) -> Result<(), Error> {
         match effect {
             Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
@@ -72,10 +60,10 @@ impl Fleet {
     async fn claim(&mut self, l: &mut Loop) -> Result<(), Error> {
         let selected = l.state.run.as_ref().and_then(|r| r.selected.clone());
         let task = selected.ok_or_else(|| Error::Internal("no task was selected".into()))?;
-        let existing = Worker::existing(&l.s, &task.id)?;
+        let existing = Worker::existing(l.s.home(), &task.id)?;
         let worker = match existing {
             Some(worker) => worker,
-            None => Worker::create(&l.s, &task).await?,
+            None => Worker::create(l.s.home(), &task).await?,
         };
         // A death may have come before it was told anything.
         let progress = worker.progress()?;
@@ -106,18 +94,20 @@ impl Fleet {
                 .iter()
                 .map(|text| Fact::Injected { text: text.clone() }),
         );
-        if !injected.is_empty() {
-            let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
-            l.record(Fact::Delivered { injected })?;
-        }
         let setup = worker.setup(&l.s, &agent);
         let bus = worker::tagged(&l.bus, &task.id);
         let stopping = l.stopping.clone();
         let ids = l.state.ids.clone();
+        let (heard, hearing) = oneshot::channel();
         self.at_work.spawn(async move {
-            let ran = run::worker(setup, bus, stopping, told, ids).await;
+            let ran = run::worker(setup, bus, stopping, told, heard, ids).await;
             (task.id, ran)
         });
+        // In the worker's journal first: a death in between says it twice, and never not at all.
+        if !injected.is_empty() && hearing.await.is_ok() {
+            let injected = u32::try_from(injected.len()).unwrap_or(u32::MAX);
+            l.record(Fact::Delivered { injected })?;
+        }
         Ok(())
     }
 
@@ -135,7 +125,7 @@ impl Fleet {
         };
         let (task, ran) =
             joined.map_err(|e| Error::Internal(format!("a worker ended oddly: {e}")))?;
-        let absorbed = match Worker::existing(&l.s, &task)? {
+        let absorbed = match Worker::existing(l.s.home(), &task)? {
             Some(worker) => absorb_all(l, &worker).await,
             None => Err(Error::Internal(format!("the worktree for {task} is gone"))),
         };
@@ -159,6 +149,27 @@ impl Fleet {
             _ => Ok(()),
         }
     }
+}
+
+/// What dead workers had finished is absorbed; what nobody needs any more is removed. Also in a run that
+/// has no workers of its own.
+pub(crate) async fn reconcile(l: &mut Loop) -> Result<(), Error> {
+    if l.state.current.is_some() {
+        return Ok(());
+    }
+    for worker in Worker::all(l.s.home()).await? {
+        absorb_all(l, &worker).await?;
+        if !l.s.project.ws.exists(&worker.dir) {
+            continue;
+        }
+        let tasks = l.s.source.load(&l.state.ids).await?.list;
+        let over = |state| matches!(state, TaskState::Done | TaskState::Blocked);
+        let over = tasks.get(&worker.note.task).is_none_or(|e| over(e.state));
+        if over || away::accepted_last(&worker)?.is_some() {
+            keep(l, &worker).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Absorbs what a worker has finished; how many iterations that were.
@@ -190,11 +201,12 @@ async fn absorb_all(l: &mut Loop, worker: &Worker) -> Result<usize, Error> {
         };
         let blocked = absorb(l, worker, lines).await?;
         if accepted && !refused {
-            worker.remove_with_branch(&l.s).await?;
+            let tip = one.commit().unwrap_or(&worker.note.base);
+            worker.remove_with_branch(l.s.home(), tip).await?;
         } else if blocked {
             keep(l, worker).await?;
         } else if refused {
-            worker.remove(&l.s).await?;
+            worker.remove(l.s.home()).await?;
         }
     }
     Ok(count)
@@ -330,46 +342,9 @@ fn refuse(l: &Loop, lines: &mut Vec<Line>, output: String) -> Result<(), Error> 
     Ok(())
 }
 
-/// Is what was accepted last on the run's own branch, and nothing else has come since?
-async fn is_merged(l: &Loop, worker: &Worker) -> Result<bool, Error> {
-    if worker.progress()? == Progress::Within {
-        return Ok(false);
-    }
-    let done = worker.done_after(0)?;
-    let Some(last) = done.last() else {
-        return Ok(false);
-    };
-    let prepared = last.lines.iter().find_map(|line| match &line.fact {
-        Fact::Prepared { attempt_id, .. } => Some(attempt_id),
-        _ => None,
-    });
-    let (Some(attempt), IterationResult::Accepted) = (prepared, last.result) else {
-        return Ok(false);
-    };
-    let found = (l.s.git).find_commit(attempt, Some(&worker.note.base));
-    Ok(found.await?.is_some())
-}
-
-/// Work that was not accepted goes onto its branch, so that it isn't lost with the worktree.
 async fn keep(l: &Loop, worker: &Worker) -> Result<(), Error> {
-    let task = &worker.note.task;
-    let message = format!("ralph: unaccepted work on {task}");
-    let merged = is_merged(l, worker).await?;
-    let branch = &worker.note.branch;
-    let kept = match merged {
-        true => None,
-        false => worker.git.keep_all(branch, &message).await?,
-    };
-    let head = worker.note.base.as_str();
-    if kept.is_none() && (merged || !l.s.git.is_ahead(branch, head).await?) {
-        return worker.remove_with_branch(&l.s).await;
+    if let Some(said) = away::put_away(l.s.home(), worker).await? {
+        l.bus.notice(said);
     }
-    worker.remove(&l.s).await?;
-    let what = match kept {
-        Some(_) => "unaccepted work is",
-        None => "commits are",
-    };
-    l.bus
-        .notice(format!("{task}: its {what} kept on the branch {branch}"));
     Ok(())
 }

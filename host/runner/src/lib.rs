@@ -19,6 +19,7 @@ pub mod agent_check;
 mod ahead;
 mod ask;
 pub mod audit;
+mod away;
 mod branch;
 pub mod bus;
 mod checks;
@@ -70,6 +71,7 @@ mod words;
 mod worker;
 
 pub use acting::{host, host_soon};
+pub use away::put_workers_away;
 pub use bus::{Bus, View};
 pub use control::{Control, Stopping};
 pub use error::Error;

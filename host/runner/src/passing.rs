@@ -1,12 +1,11 @@
 //! Branches of workers that are being made, or are on their way out: a death in the middle leaves no
 //! branch that nobody needs. (In between, the worktree itself says which branch it is on.)
 
-use ralph_workspace::Workspace;
+use ralph_workspace::{Workspace, is_temporary};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::setup::Setup;
-use crate::worker::{self, DIR};
+use crate::worker::{self, DIR, Home};
 
 /// Beside the worktrees; no task's directory is called so.
 pub(crate) const NAME: &str = ".branches";
@@ -32,18 +31,22 @@ pub(crate) fn done(ws: &Workspace, dir: &str) -> Result<(), Error> {
 }
 
 /// What a death has cut off is brought to its end, or taken back.
-pub(crate) async fn reconcile(main: &Setup) -> Result<(), Error> {
-    let ws = &main.project.ws;
+pub(crate) async fn reconcile(home: Home<'_>) -> Result<(), Error> {
+    let ws = &home.project.ws;
     let all = format!("{DIR}/{NAME}");
     if !ws.exists(&all) {
         return Ok(());
     }
     for name in ws.list(&all)? {
         let dir = format!("{DIR}/{name}");
+        if is_temporary(&name) {
+            done(ws, &dir)?;
+            continue;
+        }
         let said = ws.read(&path(&dir), 1 << 16)?.unwrap_or_default();
         // A file that is written as one is whole, or was somebody else's.
         match serde_json::from_slice::<Passing>(&said) {
-            Ok(passing) => passing.end(main, &dir).await?,
+            Ok(passing) => passing.end(home, &dir).await?,
             Err(_) => done(ws, &dir)?,
         }
     }
@@ -59,23 +62,19 @@ impl Passing {
     }
 
     /// Removes worktree and branch; one that was wholly made stays.
-    pub(crate) async fn end(&self, main: &Setup, dir: &str) -> Result<(), Error> {
+    pub(crate) async fn end(&self, home: Home<'_>, dir: &str) -> Result<(), Error> {
         match self {
-            Passing::Made { .. } if worker::is_made(main, dir)? => {}
+            Passing::Made { .. } if worker::is_made(home, dir)? => {}
             Passing::Made { branch, base } => {
-                worker::remove(main, dir).await?;
-                // Another run may have taken the name first, and be at work there: git refuses then.
-                if main.git.branch_tip(branch).await?.as_ref() == Some(base)
-                    && let Err(e) = main.git.branch_delete(branch).await
-                {
-                    tracing::info!("{branch} stays: {e}");
-                }
+                worker::remove(home, dir).await?;
+                // Another run may have taken the name first, and be at work there.
+                home.git.branch_delete_at(branch, base).await?;
             }
             Passing::Going { branch, tip } => {
-                worker::remove(main, dir).await?;
-                main.git.branch_delete_at(branch, tip).await?;
+                worker::remove(home, dir).await?;
+                home.git.branch_delete_at(branch, tip).await?;
             }
         }
-        done(&main.project.ws, dir)
+        done(&home.project.ws, dir)
     }
 }

@@ -10,20 +10,23 @@ use ralph_engine::types::Usage;
 use ralph_engine::{Effect, Fact, State};
 use ralph_workspace::{ProjectLock, Snapshot};
 use serde_json::Value;
+use tokio::sync::oneshot;
 
 use crate::ahead::Ahead;
 use crate::bus::Bus;
 use crate::clock;
 use crate::control::Stopping;
 use crate::error::Error;
-use crate::fleet::Fleet;
+use crate::fleet::{self, Fleet};
 use crate::journal::{self, Journal, Line};
 use crate::leftover;
 use crate::names::Places;
+use crate::passing;
 use crate::records::{self, StateFile};
 use crate::services::Looked;
 use crate::setup::Setup;
 use crate::steer::Desk;
+use crate::worker;
 
 /// How a run ended.
 #[derive(Debug, Clone)]
@@ -113,9 +116,7 @@ impl Begun {
     /// Not even its end could be recorded.
     pub async fn to_its_end(self) -> Result<Summary, Error> {
         let Begun(mut l, mut fleet) = self;
-        if let Some(fleet) = &mut fleet
-            && let Err(e) = fleet.reconcile(&mut l).await
-        {
+        if let Err(e) = fleet::reconcile(&mut l).await {
             l.fault(e)?;
         }
         l.go(&mut fleet).await
@@ -129,6 +130,7 @@ pub(crate) fn worker(
     bus: Bus,
     stopping: Stopping,
     told: Vec<Fact>,
+    heard: oneshot::Sender<()>,
     ids: Arc<Ids>,
 ) -> Pin<Box<dyn Future<Output = Result<Summary, Error>> + Send>> {
     Box::pin(async move {
@@ -136,6 +138,8 @@ pub(crate) fn worker(
         for fact in told {
             l.record(fact)?;
         }
+        // Nobody may have waited for it.
+        let _ = heard.send(());
         // What the project has learned since: an id means the same here as there.
         if l.state.ids != ids {
             let ids = Ids::clone(&ids);
@@ -228,7 +232,9 @@ impl Loop {
             ));
         }
         let tasks = s.source.file().and_then(|file| file.rsplit_once('/'));
-        for dir in [".", ".ralph"].into_iter().chain(tasks.map(|t| t.0)) {
+        let branches = format!("{}/{}", worker::DIR, passing::NAME);
+        let own = [".", ".ralph", worker::DIR, &branches];
+        for dir in own.into_iter().chain(tasks.map(|t| t.0)) {
             leftover::sweep(ws, dir);
         }
         let file = StateFile::read(ws).unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::project::Project;
 use crate::registry::{Bound, BoundAgent, BoundGate, Registry};
 use crate::sources::Source;
 use crate::words::Words;
+use crate::worker::Home;
 
 /// What the command line lays over the configuration.
 #[derive(Debug, Clone, Default)]
@@ -92,6 +93,13 @@ pub struct Setup {
 }
 
 impl Setup {
+    pub(crate) fn home(&self) -> Home<'_> {
+        Home {
+            project: &self.project,
+            git: &self.git,
+        }
+    }
+
     /// One of those that may work; the first if there is none of that name.
     pub fn worker_agent(&self, name: &str) -> &BoundAgent {
         let others = self.fallback.iter();

@@ -10,7 +10,7 @@ use ralph_engine::event::Event;
 use ralph_engine::fact::{IterationResult, Phase, Rules};
 use ralph_engine::pace::{Budget, Limits};
 use ralph_engine::types::Task;
-use ralph_workspace::{Added, Git, Workspace};
+use ralph_workspace::{Added, Git, Workspace, is_temporary};
 use serde::{Deserialize, Serialize};
 
 use crate::bus::{Bus, View};
@@ -19,6 +19,7 @@ use crate::holding::protected;
 use crate::journal::{self, Line};
 use crate::names::{Places, branch_name, task_dir};
 use crate::passing::{self, Passing};
+use crate::project::Project;
 use crate::setup::Setup;
 
 /// Where worktrees are, relative to the project's root.
@@ -37,6 +38,13 @@ pub(crate) struct Note {
     pub(crate) branch: String,
     /// The commit it began at.
     pub(crate) base: String,
+}
+
+/// The project whose workers they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) git: &'a Git,
 }
 
 /// A worktree with what it is for.
@@ -59,6 +67,24 @@ pub(crate) enum Progress {
     Within,
 }
 
+impl Done {
+    /// The attempt that its commit names.
+    pub(crate) fn attempt(&self) -> Option<&str> {
+        self.lines.iter().rev().find_map(|line| match &line.fact {
+            Fact::Prepared { attempt_id, .. } => Some(attempt_id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Its commit, where the worker has made it.
+    pub(crate) fn commit(&self) -> Option<&str> {
+        self.lines.iter().rev().find_map(|line| match &line.fact {
+            Fact::Committed { sha, .. } => sha.as_deref(),
+            _ => None,
+        })
+    }
+}
+
 /// The lines of one iteration of a worker, from `Selected` to `IterationEnded`.
 pub(crate) struct Done {
     pub(crate) lines: Vec<Line>,
@@ -67,66 +93,66 @@ pub(crate) struct Done {
 
 impl Worker {
     /// All that are there. What is half made is removed.
-    pub(crate) async fn all(main: &Setup) -> Result<Vec<Worker>, Error> {
-        let ws = &main.project.ws;
+    pub(crate) async fn all(home: Home<'_>) -> Result<Vec<Worker>, Error> {
+        let ws = &home.project.ws;
         let mut workers = Vec::new();
         if !ws.exists(DIR) {
             return Ok(workers);
         }
-        passing::reconcile(main).await?;
+        passing::reconcile(home).await?;
         for name in ws.list(DIR)? {
-            if name == ".gitignore" || name == passing::NAME {
+            if name == ".gitignore" || name == passing::NAME || is_temporary(&name) {
                 continue;
             }
             let dir = format!("{DIR}/{name}");
-            match Worker::open(main, &dir)? {
+            match Worker::open(home, &dir)? {
                 Some(worker) => workers.push(worker),
-                None => remove(main, &dir).await?,
+                None => remove(home, &dir).await?,
             }
         }
         Ok(workers)
     }
 
-    fn open(main: &Setup, dir: &str) -> Result<Option<Worker>, Error> {
-        let Some((note, ws)) = made(&main.project.ws, dir, main.git.prefix())? else {
+    fn open(home: Home<'_>, dir: &str) -> Result<Option<Worker>, Error> {
+        let Some((note, ws)) = made(&home.project.ws, dir, home.git.prefix())? else {
             return Ok(None);
         };
         Ok(Some(Worker {
             note,
             dir: dir.to_owned(),
-            git: watched(main, &ws)?,
+            git: watched(home, &ws)?,
             ws,
         }))
     }
 
     /// The one that is there for a task.
-    pub(crate) fn existing(main: &Setup, task: &str) -> Result<Option<Worker>, Error> {
-        Worker::open(main, &format!("{DIR}/{}", task_dir(task)))
+    pub(crate) fn existing(home: Home<'_>, task: &str) -> Result<Option<Worker>, Error> {
+        Worker::open(home, &format!("{DIR}/{}", task_dir(task)))
     }
 
     /// A new one, on a new branch at HEAD.
-    pub(crate) async fn create(main: &Setup, task: &Task) -> Result<Worker, Error> {
-        let base = main.git.head_commit().await?.ok_or_else(|| {
+    pub(crate) async fn create(home: Home<'_>, task: &Task) -> Result<Worker, Error> {
+        let base = home.git.head_commit().await?.ok_or_else(|| {
             Error::Usage(
                 "worktrees begin at a commit, and this repository has none yet; make one first"
                     .into(),
             )
         })?;
         let dir = format!("{DIR}/{}", task_dir(&task.id));
-        remove(main, &dir).await?;
-        let ws = &main.project.ws;
+        remove(home, &dir).await?;
+        let ws = &home.project.ws;
         ws.create_dir_all(DIR)?;
         ws.write_relaxed(&format!("{DIR}/.gitignore"), b"*\n")?;
         let mut tries = BRANCH_TRIES;
         let branch = loop {
-            let branch = free_branch(main, task).await?;
+            let branch = free_branch(home, task).await?;
             tries -= 1;
             let made = Passing::Made {
                 branch: branch.clone(),
                 base: base.clone(),
             };
             made.begin(ws, &dir)?;
-            match main.git.worktree_add(&dir, &branch, &base).await {
+            match home.git.worktree_add(&dir, &branch, &base).await {
                 Ok(Added::Done) => break branch,
                 // Another run in this repository was faster.
                 Ok(Added::Taken) if tries > 0 => {}
@@ -136,12 +162,12 @@ impl Worker {
                     )));
                 }
                 Err(e) => {
-                    made.end(main, &dir).await?;
+                    made.end(home, &dir).await?;
                     return Err(e.into());
                 }
             }
         };
-        let root = ws.root().join(&dir).join(main.git.prefix());
+        let root = ws.root().join(&dir).join(home.git.prefix());
         let ws = Workspace::open(&root)?;
         let note = Note {
             task: task.id.clone(),
@@ -150,11 +176,11 @@ impl Worker {
         };
         let bytes = serde_json::to_vec(&note).map_err(|e| Error::Internal(e.to_string()))?;
         ws.write(NOTE, &bytes)?;
-        passing::done(&main.project.ws, &dir)?;
+        passing::done(&home.project.ws, &dir)?;
         Ok(Worker {
             note,
             dir,
-            git: watched(main, &ws)?,
+            git: watched(home, &ws)?,
             ws,
         })
     }
@@ -319,25 +345,24 @@ impl Worker {
     }
 
     /// Removes the worktree; the branch stays.
-    pub(crate) async fn remove(&self, main: &Setup) -> Result<(), Error> {
-        remove(main, &self.dir).await
+    pub(crate) async fn remove(&self, home: Home<'_>) -> Result<(), Error> {
+        remove(home, &self.dir).await
     }
 
-    /// The same with its branch: there is nothing on it that isn't elsewhere.
-    pub(crate) async fn remove_with_branch(&self, main: &Setup) -> Result<(), Error> {
-        let branch = self.note.branch.clone();
-        let Some(tip) = main.git.branch_tip(&branch).await? else {
-            return self.remove(main).await;
+    /// The same with its branch, if that is still at `tip`: there is nothing on it that isn't elsewhere.
+    pub(crate) async fn remove_with_branch(&self, home: Home<'_>, tip: &str) -> Result<(), Error> {
+        let going = Passing::Going {
+            branch: self.note.branch.clone(),
+            tip: tip.to_owned(),
         };
-        let going = Passing::Going { branch, tip };
-        going.begin(&main.project.ws, &self.dir)?;
-        going.end(main, &self.dir).await
+        going.begin(&home.project.ws, &self.dir)?;
+        going.end(home, &self.dir).await
     }
 }
 
-fn watched(main: &Setup, ws: &Workspace) -> Result<Git, Error> {
+fn watched(home: Home<'_>, ws: &Workspace) -> Result<Git, Error> {
     let git = Git::open(ws)?;
-    git.watch(protected(&main.project.config.sandbox));
+    git.watch(protected(&home.project.config.sandbox));
     Ok(git)
 }
 
@@ -357,20 +382,23 @@ fn at_agent(lines: &[Line]) -> bool {
 }
 
 /// Is it whole?
-pub(crate) fn is_made(main: &Setup, dir: &str) -> Result<bool, Error> {
-    Ok(made(&main.project.ws, dir, main.git.prefix())?.is_some())
+pub(crate) fn is_made(home: Home<'_>, dir: &str) -> Result<bool, Error> {
+    Ok(made(&home.project.ws, dir, home.git.prefix())?.is_some())
 }
 
-pub(crate) async fn remove(main: &Setup, dir: &str) -> Result<(), Error> {
-    main.git.worktree_remove(dir).await?;
-    if main.project.ws.exists(dir) {
-        main.project.ws.remove_dir_all(dir)?;
+pub(crate) async fn remove(home: Home<'_>, dir: &str) -> Result<(), Error> {
+    let ws = &home.project.ws;
+    let path = ws.root().join(dir);
+    home.git.worktree_remove(&path).await?;
+    if ws.exists(dir) {
+        ws.remove_dir_all(dir)?;
+        home.git.worktree_remove(&path).await?;
     }
     Ok(())
 }
 
 /// `ralph/<task>-<title>`, with a number if that is taken.
-async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
+async fn free_branch(home: Home<'_>, task: &Task) -> Result<String, Error> {
     let title: String = task
         .title
         .chars()
@@ -386,7 +414,7 @@ async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
     let id = branch_name(&task.id);
     let name = format!(
         "{}{id}-{}",
-        main.project.config.git.branch_prefix,
+        home.project.config.git.branch_prefix,
         words.join("-")
     );
     let name = name.trim_end_matches('-');
@@ -395,7 +423,7 @@ async fn free_branch(main: &Setup, task: &Task) -> Result<String, Error> {
             1 => name.to_owned(),
             n => format!("{name}-{n}"),
         };
-        if !main.git.branch_exists(&name).await? {
+        if !home.git.branch_exists(&name).await? {
             return Ok(name);
         }
     }

@@ -91,6 +91,7 @@ impl Service {
             draining: watch::channel(false).0,
             version,
         });
+        runs::settle(&app).await;
         runs::recover(&app)
             .await
             .map_err(|e| Error::Usage(e.to_string()))?;

@@ -168,7 +168,7 @@ pub(crate) async fn again(app: &App) -> bool {
 }
 
 /// What a service that died has left of git's writing in the workspaces comes to its end.
-async fn settle(app: &Shared) {
+pub async fn settle(app: &Shared) {
     let app = app.clone();
     let settling = tokio::task::spawn_blocking(move || {
         for workspace in app.settings.workspaces.values() {
@@ -187,7 +187,6 @@ async fn settle(app: &Shared) {
 
 /// Begins runs as there are places for them, until the service is about to end.
 pub async fn dispatch(app: Shared) {
-    settle(&app).await;
     let mut draining = app.draining.subscribe();
     loop {
         let Ok(place) = app.runs.places.clone().acquire_owned().await else {

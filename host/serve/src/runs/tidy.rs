@@ -2,17 +2,17 @@
 //! so the worktree goes, which also lets the branch be checked out elsewhere. Of many runs the
 //! records of the oldest go, too.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::PoisonError;
 
-use ralph_runner::Project;
+use ralph_runner::{Error, Project, put_workers_away};
 use ralph_workspace::Git;
 
 use super::submit::PROMPT;
 use super::tree;
 use crate::app::Shared;
+use crate::store::Run;
 
 /// Where the records are once the worktree is gone.
 const RECORDS: &str = "records";
@@ -39,7 +39,6 @@ pub(super) async fn tidy(app: &Shared) {
         Err(e) => return tracing::warn!("{e}"),
     };
     let mut over = Vec::new();
-    let mut workspaces = BTreeSet::new();
     let most = usize::try_from(app.settings.serve.runs_kept).unwrap_or(usize::MAX);
     let many = listed.len() > most;
     for (id, tree) in listed {
@@ -53,15 +52,9 @@ pub(super) async fn tidy(app: &Shared) {
             continue;
         }
         if tree {
-            put_away(app, &id).await;
-            workspaces.insert(run.workspace);
+            put_away(app, &run).await;
         }
         over.push((run.ended_at, id));
-    }
-    for workspace in workspaces {
-        if let Err(e) = prune(app, &workspace).await {
-            tracing::warn!("git still knows worktrees of {workspace} that are gone: {e}");
-        }
     }
     if many {
         over.sort();
@@ -116,31 +109,60 @@ fn list(all: &Path) -> std::io::Result<Vec<(String, bool)>> {
 }
 
 /// Moves a run's records out of its worktree, which is removed.
-async fn put_away(app: &Shared, id: &str) {
+async fn put_away(app: &Shared, run: &Run) {
+    let id = run.run_id.as_str();
     let (own, root) = (tree::dir(app, id), tree::root(app, id));
+    match workers(&root).await {
+        Ok(said) => said
+            .iter()
+            .for_each(|said| tracing::info!("{id} is over: {said}")),
+        Err(e) => tracing::warn!("work of {id} that wasn't accepted can't be kept: {e}"),
+    }
+    let top = own.join("tree");
     let shared = app.clone();
-    let away = tokio::task::spawn_blocking(move || {
+    let moved = move || {
         if root.join(".ralph").is_dir() {
             let moving = &shared.runs.moving;
             let _alone = moving.write().unwrap_or_else(PoisonError::into_inner);
             fs::create_dir_all(own.join(RECORDS))?;
             fs::rename(root.join(".ralph"), own.join(RECORDS).join(".ralph"))?;
         }
-        fs::remove_dir_all(own.join("tree"))
-    });
-    match away.await {
-        Ok(Ok(())) => {}
-        Ok(Err(e)) => tracing::warn!("the worktree of {id} can't be put away: {e}"),
-        Err(e) => tracing::warn!("{e}"),
+        std::io::Result::Ok(())
+    };
+    let gone = match tokio::task::spawn_blocking(moved).await {
+        Ok(Ok(())) => remove(app, &run.workspace, &top).await,
+        Ok(Err(e)) => Err(Error::Internal(e.to_string())),
+        Err(e) => Err(Error::Internal(e.to_string())),
+    };
+    if let Err(e) = gone {
+        tracing::warn!("the worktree of {id} can't be put away: {e}");
     }
 }
 
-/// git forgets worktrees whose directories are gone.
-async fn prune(app: &Shared, workspace: &str) -> Result<(), String> {
-    let Some(workspace) = app.settings.workspaces.get(workspace) else {
-        return Ok(());
+/// What workers in a run's worktree have done and nobody accepted stays on branches of theirs.
+async fn workers(root: &Path) -> Result<Vec<String>, Error> {
+    let project = Project::open(root)?;
+    let git = Git::open(&project.ws)?;
+    put_workers_away(&project, &git).await
+}
+
+/// Removes a worktree of this workspace, and what git knows of it.
+async fn remove(app: &Shared, workspace: &str, top: &Path) -> Result<(), Error> {
+    let git = match app.settings.workspaces.get(workspace) {
+        Some(workspace) => Some(Git::open(&Project::open(&workspace.path)?.ws)?),
+        None => None,
     };
-    let project = Project::open(&workspace.path).map_err(|e| e.to_string())?;
-    let git = Git::open(&project.ws).map_err(|e| e.to_string())?;
-    git.worktree_prune().await.map_err(|e| e.to_string())
+    if let Some(git) = &git {
+        git.worktree_remove(top).await?;
+    }
+    if top.exists() {
+        let gone = top.to_owned();
+        let gone = tokio::task::spawn_blocking(move || fs::remove_dir_all(gone)).await;
+        let gone = gone.map_err(|e| Error::Internal(e.to_string()))?;
+        gone.map_err(|e| Error::Internal(e.to_string()))?;
+        if let Some(git) = &git {
+            git.worktree_remove(top).await?;
+        }
+    }
+    Ok(())
 }

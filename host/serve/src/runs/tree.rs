@@ -81,18 +81,25 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
         if top.exists() {
             std::fs::remove_dir_all(&top).map_err(io)?;
         }
-        // Also forgets a worktree whose directory is gone.
-        git.worktree_prune().await?;
+        git.worktree_remove(&top).await?;
         if git.branch_exists(&branch).await? {
             git.branch_delete(&branch).await?;
         }
         std::fs::create_dir_all(&own).map_err(io)?;
         std::fs::write(own.join("prefix"), git.prefix()).map_err(io)?;
         let path = top.to_string_lossy();
-        if git.worktree_add(&path, &branch, &base).await? == Added::Taken {
-            return Err(Error::Usage(format!(
-                "the branch {branch} is there already"
-            )));
+        match git.worktree_add(&path, &branch, &base).await {
+            Ok(Added::Done) => {}
+            Ok(Added::Taken) => {
+                let text = format!("the branch {branch} is there already");
+                return Err(Error::Usage(text));
+            }
+            // A hook of the user's has refused it, for one.
+            Err(e) => {
+                git.worktree_remove(&top).await?;
+                git.branch_delete_at(&branch, &base).await?;
+                return Err(e.into());
+            }
         }
         run.base = Some(base);
     }
@@ -110,6 +117,9 @@ pub(super) async fn ready(app: &Shared, run: &mut Run) -> Result<Tree, Error> {
             base
         }
     };
+    if run.base.is_none() {
+        run.base.clone_from(&base.head);
+    }
     let mut project = Project::open(&root)?;
     if let Ok(prompt) = std::fs::read(own.join(PROMPT)) {
         ws.create_dir_all(".ralph/context")?;

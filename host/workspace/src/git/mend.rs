@@ -23,7 +23,12 @@ impl Git {
     /// What a host that died has left writing in this repository has ended when this returns: by itself
     /// within 2 s, or it was ended. Blocks that long. Says how many there were.
     pub fn settle(&self) -> usize {
-        ralph_process::settle(SIGNATURE, self.repo().common_dir.as_os_str(), PATIENCE)
+        ralph_process::settle(
+            "git",
+            SIGNATURE,
+            self.repo().common_dir.as_os_str(),
+            PATIENCE,
+        )
     }
 
     /// Removes loose objects that are empty, which none ever is, and which git would take for

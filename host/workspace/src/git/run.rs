@@ -276,6 +276,8 @@ impl Runner {
         for name in FOREIGN {
             command.env_remove(name);
         }
+        // One that is asked from a hook has another's.
+        command.env_remove(SIGNATURE);
         command
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_PAGER", "cat");

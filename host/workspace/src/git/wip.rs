@@ -37,30 +37,39 @@ impl Git {
         let sha = self
             .commit_tree(&now.tree, parent.as_deref(), message)
             .await?;
-        self.let_be_at(branch, &sha).await?;
+        self.let_be_at(branch, &sha, None).await?;
         Ok(Some(sha))
     }
 
-    /// Commits everything that this (a worker's) worktree has but ralph's own, and lets `branch` be there,
-    /// so that nothing is lost with the worktree. `None` if HEAD has all of it. Processes: four at most.
+    /// Commits everything that this (a worker's) worktree has but ralph's own on top of `branch`, so that
+    /// nothing is lost with the worktree. `None` if HEAD has all of it. Processes: five at most.
     ///
     /// # Errors
-    /// What git says.
+    /// What git says; somebody has moved the branch meanwhile, for one.
     pub async fn keep_all(&self, branch: &str, message: &str) -> Result<Option<String>, GitError> {
         let now = self.snapshot().await?;
         if now.clean {
             return Ok(None);
         }
-        let sha = self
-            .commit_tree(&now.tree, now.head.as_deref(), message)
-            .await?;
-        self.let_be_at(branch, &sha).await?;
+        let tip = self.branch_tip(branch).await?;
+        let parent = tip.as_deref().or(now.head.as_deref());
+        let sha = self.commit_tree(&now.tree, parent, message).await?;
+        let never = "0".repeat(sha.len());
+        let expected = tip.as_deref().unwrap_or(&never);
+        self.let_be_at(branch, &sha, Some(expected)).await?;
         Ok(Some(sha))
     }
 
-    async fn let_be_at(&self, branch: &str, sha: &str) -> Result<(), GitError> {
+    async fn let_be_at(
+        &self,
+        branch: &str,
+        sha: &str,
+        expected: Option<&str>,
+    ) -> Result<(), GitError> {
         let name = format!("refs/heads/{branch}");
-        let cmd = Cmd::write("update-ref").args(["-m", "ralph: work in progress", &name, sha]);
+        let cmd = Cmd::write("update-ref")
+            .args(["-m", "ralph: work in progress", &name, sha])
+            .args(expected);
         self.runner().run(cmd).await?.ok().map(drop)
     }
 

@@ -6,6 +6,8 @@
 //! working tree changes only in that last step, which git refuses if anything
 //! of the user's is in the way.
 
+use std::path::Path;
+
 use tokio::sync::Mutex;
 
 use super::run::Cmd;
@@ -20,7 +22,7 @@ pub enum Restacked {
         /// The last commit.
         sha: String,
     },
-    /// They don't go together; HEAD is where it was.
+    /// They don't go together; HEAD is detached where they should have gone.
     Conflict {
         /// The paths, sorted.
         paths: Vec<String>,
@@ -98,35 +100,25 @@ impl Git {
         ended.ok().map(|_| Added::Done)
     }
 
-    /// Removes the worktree at `path`, whatever is in it, and forgets those whose directory is gone.
+    /// Removes the worktree at `path`, whatever is in it, and forgets it; also one whose directory is gone
+    /// already. A directory that git doesn't know as a worktree (any more), or that lost its `.git` when git
+    /// was killed as it removed or made it, is left to the caller, who asks once more when it is gone.
+    /// (Not by `git worktree prune`: that forgets others too whose directories are only away.)
     ///
     /// # Errors
     /// What git says.
-    pub async fn worktree_remove(&self, path: &str) -> Result<(), GitError> {
-        let there = self.inner.ws.exists(path);
-        let one = ONE.lock().await;
-        if there {
-            let cmd = Cmd::write("worktree").args(["remove", "--force", "--force", "--", path]);
-            let ended = self.runner().run(cmd).await?;
-            // A directory that git doesn't know as a worktree (any more), or that lost its `.git` when
-            // git was killed as it removed or made it, is left to the caller.
-            let known = ["is not a working tree", "validation failed"];
-            if ended.code != Some(0) && !known.iter().any(|k| ended.stderr.contains(k)) {
-                return Err(ended.failure());
-            }
-        }
-        drop(one);
-        self.worktree_prune().await
-    }
-
-    /// Forgets worktrees whose directories are gone.
-    ///
-    /// # Errors
-    /// What git says.
-    pub async fn worktree_prune(&self) -> Result<(), GitError> {
-        let cmd = Cmd::write("worktree").arg("prune");
+    pub async fn worktree_remove(&self, path: &Path) -> Result<(), GitError> {
+        // By its whole path: git takes another one whose path ends so for a relative one.
+        let cmd = Cmd::write("worktree")
+            .args(["remove", "--force", "--force", "--"])
+            .arg(path);
         let _one = ONE.lock().await;
-        self.runner().run(cmd).await?.ok().map(drop)
+        let ended = self.runner().run(cmd).await?;
+        let known = ["is not a working tree", "validation failed"];
+        if ended.code != Some(0) && !known.iter().any(|k| ended.stderr.contains(k)) {
+            return Err(ended.failure());
+        }
+        Ok(())
     }
 
     /// Is there such a branch?
@@ -176,21 +168,26 @@ impl Git {
         ended.ok().map(drop)
     }
 
-    /// Deletes a branch if it is at this commit; one that is gone, or is somewhere else, is let be. That
-    /// no worktree has it is the caller's to know.
+    /// Deletes a branch if it is at this commit. One that is gone, is somewhere else by now, or has a
+    /// worktree, is somebody's and is let be.
     ///
     /// # Errors
     /// What git says.
     pub async fn branch_delete_at(&self, branch: &str, tip: &str) -> Result<(), GitError> {
-        check_oid(tip)?;
-        let name = format!("refs/heads/{branch}");
-        let cmd = Cmd::write("update-ref").args(["-d", &name, tip]);
-        let _one = ONE.lock().await;
-        let ended = self.runner().run(cmd).await?;
-        if ended.code != Some(0) && self.branch_tip(branch).await?.as_deref() != Some(tip) {
+        if self.branch_tip(branch).await?.as_deref() != Some(tip) {
             return Ok(());
         }
-        ended.ok().map(drop)
+        match self.branch_delete(branch).await {
+            Err(GitError::Failed { stderr, .. })
+                if ["checked out at", "used by worktree"]
+                    .iter()
+                    .any(|k| stderr.contains(k)) =>
+            {
+                tracing::info!("{branch} stays: {stderr}");
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Lets the working tree be on this branch, which is made at HEAD (or at `base`) if
