@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// No single run of the binary takes longer, on the slowest machine.
-pub const LIMIT: Duration = Duration::from_secs(100);
+pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// A run that came to its end.
 #[derive(Debug, Clone)]
@@ -106,10 +106,24 @@ impl Live {
     /// Waits for the first line of its standard output, which is JSON.
     #[track_caller]
     pub fn first_line(&self) -> Value {
+        self.until(Live::said)
+    }
+
+    /// Waits until there is anything on its standard output.
+    #[track_caller]
+    pub fn first_words(&self) {
+        self.until(|live| {
+            let length = std::fs::metadata(&live.files[0]).expect("a file").len();
+            (length > 0).then_some(())
+        });
+    }
+
+    #[track_caller]
+    fn until<T>(&self, seen: impl Fn(&Live) -> Option<T>) -> T {
         let until = Instant::now() + LIMIT;
         loop {
-            if let Some(said) = self.said() {
-                return said;
+            if let Some(seen) = seen(self) {
+                return seen;
             }
             let ended = !matches!(
                 self.ended.try_recv(),

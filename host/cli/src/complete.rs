@@ -26,8 +26,11 @@ use crate::args::Args;
 
 /// Set by the script, to the shell's name.
 const VAR: &str = "RALPH_COMPLETE";
-/// Names that aren't there by then aren't waited for.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Names that aren't there by then aren't waited for; a build without optimisations needs longer.
+const PATIENCE: Duration = Duration::from_millis(match cfg!(debug_assertions) {
+    true => 20_000,
+    false => 500,
+});
 /// A task file of more bytes isn't read for that.
 const FILE_MAX: u64 = 4 << 20;
 /// Of a kind so many are offered.

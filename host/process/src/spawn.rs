@@ -259,7 +259,7 @@ fn carry_out(
                 // A script that was just written can still be open for writing in a
                 // child which another thread forked and which is about to exec. It
                 // is closed there in a moment, and there is no event to wait for.
-                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < 20 => {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && tries < 200 => {
                     tries += 1;
                     std::thread::sleep(Duration::from_millis(5));
                 }

@@ -100,7 +100,9 @@ mod tests {
                 drop(ProjectLock::acquire(&ws).unwrap());
             }
             std::fs::write(dir.path().join("file"), "new").unwrap();
-            ahead.0.as_mut().unwrap().since = Instant::now();
+            // However long it takes from here on.
+            let later = Duration::from_secs(3600);
+            ahead.0.as_mut().unwrap().since = Instant::now() + later;
             let lock = ProjectLock::acquire(&ws).unwrap();
             let now = ahead.within(&lock).or_now(&git).await.unwrap();
             assert_eq!(now.clean, clean, "another was on: {other}");

@@ -47,8 +47,9 @@ struct Signature {
     since: Timestamp,
 }
 
-/// [`ProjectLock::holder`] has the lock for microseconds; that long a wait tells it from a run.
-const TRIES: u32 = 10;
+/// [`ProjectLock::holder`] has the lock for microseconds, and what a host that was killed had just begun to
+/// start until it is another program; that long a wait tells them from a run.
+const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Held as long as this lives, and never longer than the process.

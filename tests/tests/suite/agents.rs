@@ -182,14 +182,14 @@ fn one_line_of_20_mb_before_the_claim_hides_nothing() {
 fn an_agent_that_never_ends_is_ended_after_its_timeout_and_that_is_told() {
     let p = Project::build()
         .agent("n=$(count agent); cat >\"$SIDE/prompt.$n\"\nif [ $n = 1 ]; then (hang) & hang; fi\necho x >>work.txt; echo 'EXIT_SIGNAL: true'\n")
-        .in_agent("timeout = \"1s\"")
+        .in_agent("timeout = \"8s\"")
         .ready();
-    p.run(&["step"]).expect(1).says("timeout of 1s");
+    p.run(&["step"]).expect(1).says("timeout of 8s");
     assert_eq!(ralph_tests::below(&p.root()), []);
     assert_eq!(p.receipts("T1", "iteration")[0]["result"], "rejected");
     p.run(&["step"]).expect(0);
     assert!(
-        p.noted("prompt.2").contains("timeout of 1s"),
+        p.noted("prompt.2").contains("timeout of 8s"),
         "{}",
         p.noted("prompt.2")
     );

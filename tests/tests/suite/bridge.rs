@@ -448,6 +448,7 @@ fn a_gate_that_only_warns_says_so_wherever_a_run_is_watched() {
     let tail = p.start(&["tail", "--json"]);
     tail.first_line();
     let plain = p.start(&["tail"]);
+    plain.first_words();
     go(&p);
     let mut ruled: Vec<_> = (0..2).map(|_| b.event("gate_finished")).collect();
     ruled.sort_by_key(|e| e["name"].to_string());

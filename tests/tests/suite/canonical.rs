@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ralph_tests::{Npm, Project};
 use serde_json::Value;
@@ -43,9 +42,7 @@ fn beside(p: &Project, what: &str, seed: &str) -> Option<(Vec<Value>, BTreeMap<S
 #[test]
 fn json_is_the_same_as_an_independent_implementation_has_it() {
     let p = Project::bare();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let seed = now.subsec_nanos().to_string();
-    let Some((told, files)) = beside(&p, "json", &seed) else {
+    let Some((told, files)) = beside(&p, "json", "1") else {
         return;
     };
     assert_eq!(told.len(), 1500);
@@ -53,7 +50,7 @@ fn json_is_the_same_as_an_independent_implementation_has_it() {
         let path = one["path"].as_str().unwrap();
         let text = || String::from_utf8_lossy(&p.bytes(path)).into_owned();
         let got = &files[path]["fingerprint"];
-        assert_eq!(got, &one["digest"], "seed {seed}: {}", text());
+        assert_eq!(got, &one["digest"], "{}", text());
     }
 }
 

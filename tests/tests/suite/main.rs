@@ -46,6 +46,7 @@ mod output;
 mod parallel;
 mod parallel_audit;
 mod parallel_branches;
+mod parallel_deaths;
 mod plugin_grants;
 mod plugin_http;
 mod plugin_kinds;

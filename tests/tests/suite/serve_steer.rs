@@ -78,17 +78,22 @@ const WORKS_ONCE: &str =
 
 #[test]
 fn a_run_that_waits_to_go_on_is_cancelled_with_what_it_has_done() {
-    let p = Project::build().agent(WORKS_ONCE).ready();
-    p.fifo("agent");
+    // Each has a place of its own to say so.
+    let p = Project::build()
+        .agent("[ -e work.txt ] && { n=1; until mkdir \"$SIDE/at.$n\" 2>/dev/null; do n=$((n+1)); done; tell agent$n ready; hang; }\necho x >>work.txt\necho 'EXIT_SIGNAL: true'\n")
+        .ready();
+    for fifo in ["agent1", "agent2", "agent3"] {
+        p.fifo(fifo);
+    }
     Service::configure(&p, "max_runs = 2", "");
     let s = Service::again(&p);
     let ids = [s.submit(json!({})), s.submit(json!({}))];
-    p.hear("agent");
-    p.hear("agent");
+    p.hear("agent1");
+    p.hear("agent2");
     s.kill();
     Service::configure(&p, "max_runs = 1", "");
     let s = Service::again(&p);
-    p.hear("agent");
+    p.hear("agent3");
     let of = |status: &str| {
         let path = format!("/v1/runs?status={status}");
         s.ask("observer", "GET", &path, None).expect(200).json()["runs"].clone()

@@ -102,12 +102,12 @@ fn what_keeps_bd_from_answering_is_said_and_nothing_is_begun() {
     let t = Tracked::new(
         Project::build(),
         "bd",
-        "timeout = \"1s\"",
+        "timeout = \"8s\"",
         &[bead("bd-1", "One", 1, &[])],
     );
     for (what, kind, code, said) in [
         ("ready", "garbage", 3, "it isn't JSON"),
-        ("list", "silent", 2, "no answer within 1s"),
+        ("list", "silent", 2, "no answer within 8s"),
     ] {
         t.fault(what, kind);
         t.run(&["run"]).expect(code).says(said).says("Beads issues");

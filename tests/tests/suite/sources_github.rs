@@ -158,14 +158,14 @@ fn what_a_person_does_with_tasks_is_done_to_the_issues() {
 
 #[test]
 fn what_keeps_gh_from_answering_is_said_and_nothing_is_begun() {
-    let t = Tracked::new(Project::build(), "gh", "timeout = \"1s\"", &three());
+    let t = Tracked::new(Project::build(), "gh", "timeout = \"15s\"", &three());
     for (kind, code, said) in [
         ("login", 3, "gh auth login"),
         ("garbage", 3, "it isn't JSON"),
         ("network", 2, "see to the network"),
         ("rate", 2, "rate limit"),
         ("huge", 2, "more than 32 MiB"),
-        ("silent", 2, "no answer within 1s"),
+        ("silent", 2, "no answer within 15s"),
     ] {
         t.fault("issue list", kind);
         let ran = t

@@ -24,6 +24,8 @@ fn it_follows_a_run_to_its_end_and_ends_as_the_run_does() {
     // Connected, or `go` could be the run's end before they are.
     let first = json.first_line();
     assert!(first["seq"].is_u64(), "{first}");
+    plain.first_words();
+    one.first_words();
     go(&p);
     p.hear("here");
     go(&p);

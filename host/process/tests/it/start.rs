@@ -156,7 +156,7 @@ async fn a_script_just_written_starts_while_other_threads_fork() {
         script(dir.path(), "#!/bin/sh\nexit 3", 0o755);
         let (_, end) = to_end(start(agent_in(dir.path())).unwrap()).await;
         assert_eq!(end.code, Some(3));
-        assert!(end.duration < 5 * SECOND);
+        assert!(end.duration < 60 * SECOND);
     }
     forks.join().unwrap();
 }

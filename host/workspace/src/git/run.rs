@@ -332,7 +332,7 @@ struct Group {
 }
 
 /// How long a git that writes may take to remove its locks, in steps of [`STEP`].
-const STEPS: u32 = 40;
+const STEPS: u32 = 200;
 const STEP: Duration = Duration::from_millis(5);
 
 /// Does anything of the group still run? Where there is no `/proc` that can't be told.

@@ -137,14 +137,14 @@ async fn a_background_process_left_by_a_hook_does_not_hold_the_commit_up() {
 async fn a_hook_that_hangs_is_ended_with_its_children() {
     let repo = TestRepo::new();
     repo.hook("pre-commit", "sleep 61 & echo $! > .git/pid; wait");
-    let git = repo.git.with_time_limit(Duration::from_millis(700));
-    let base = git.snapshot().await.unwrap();
+    let git = repo.git.with_time_limit(Duration::from_secs(5));
+    let base = repo.git.snapshot().await.unwrap();
     repo.put("work", "1");
-    let now = git.snapshot().await.unwrap();
+    let now = repo.git.snapshot().await.unwrap();
     let error = git.commit(&base, &now, &[], "m", "1").await.unwrap_err();
     assert!(matches!(error, GitError::TimedOut { .. }), "{error}");
     let pid = repo.get(".git/pid").trim().to_owned();
-    for _ in 0..100 {
+    for _ in 0..3000 {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         if state.is_empty() || state.contains(") Z ") {
             return;
