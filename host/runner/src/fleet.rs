@@ -154,7 +154,8 @@ impl Fleet {
 /// What dead workers had finished is absorbed; what nobody needs any more is removed. Also in a run that
 /// has no workers of its own.
 pub(crate) async fn reconcile(l: &mut Loop) -> Result<(), Error> {
-    if l.state.current.is_some() {
+    // One that a run without workers is at comes to its end first; a run that doesn't commit doesn't merge.
+    if l.state.current.is_some() || !l.s.rules.commit {
         return Ok(());
     }
     for worker in Worker::all(l.s.home()).await? {

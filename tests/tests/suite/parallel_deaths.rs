@@ -114,6 +114,27 @@ fn a_run_without_workers_takes_in_what_a_dead_runs_workers_had_done() {
     only_the_main_worktree(&p);
 }
 
+/// git had written some of the files by then. (One that it was just writing is in the way, and is told.)
+#[test]
+fn a_merge_that_was_cut_off_half_way_is_made() {
+    let agent = format!("echo more >also.txt\n{OWN_FILE}");
+    let p = project("## Tasks\n\n- [ ] Alpha\n", &agent, 3);
+    killed_at(&p, &["run", "--parallel", "1"], "merge --ff-only", 1, false);
+    p.write("also.txt", "more\n");
+    p.write("T1.txt", "work of");
+    p.write("other.txt", "staged");
+    p.git(&["add", "other.txt"]);
+    let before = p.git(&["status", "--porcelain"]);
+    p.run(&["run", "--parallel", "1"]).expect(2).says("T1.txt");
+    assert_eq!(p.git(&["status", "--porcelain"]), before);
+    assert_eq!(p.read("T1.txt"), "work of");
+    p.write("T1.txt", "work of T1\n");
+    p.run(&["run", "--parallel", "1"]).expect(0);
+    assert_eq!(p.commits(), ["ralph: T1 Alpha"]);
+    assert_eq!(p.git(&["status", "--porcelain"]), "A  other.txt\n");
+    only_the_main_worktree(&p);
+}
+
 #[test]
 fn a_blocked_tasks_worktree_that_a_death_left_goes_and_its_work_stays_on_its_branch() {
     let p = project(

@@ -36,6 +36,7 @@ mod commit;
 mod diff;
 mod error;
 mod extra;
+mod half;
 mod ignored;
 mod index;
 mod mend;

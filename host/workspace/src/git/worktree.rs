@@ -312,7 +312,8 @@ impl Git {
         })
     }
 
-    /// Moves the branch that HEAD is on (or a detached HEAD) and the working tree forward to `commit`.
+    /// Moves the branch that HEAD is on (or a detached HEAD) and the working tree forward to `commit`, also
+    /// where a death has cut that off half way.
     ///
     /// # Errors
     /// What git says, beyond a refusal.
@@ -322,6 +323,22 @@ impl Git {
             return Err(busy);
         }
         self.wait_unlocked().await?;
+        let refused = self.fast_forward(commit).await?;
+        if refused == Advanced::Done {
+            return Ok(refused);
+        }
+        let adopted = self.adopt(commit).await?;
+        if adopted.is_empty() {
+            return Ok(refused);
+        }
+        if self.fast_forward(commit).await? == Advanced::Done {
+            return Ok(Advanced::Done);
+        }
+        self.disown(&adopted).await?;
+        Ok(refused)
+    }
+
+    async fn fast_forward(&self, commit: &str) -> Result<Advanced, GitError> {
         let cmd = Cmd::write("merge").args(["--ff-only", "--quiet", "--no-autostash", commit]);
         let ended = self.runner().run(cmd).await?;
         match ended.code {
