@@ -10,14 +10,18 @@ use crate::worker::{Done, Home, Progress, Worker};
 /// Puts all workers away, for a project that no run will go on with. What is said of their branches.
 ///
 /// # Errors
-/// The disk or git refuses.
+/// The disk or git refuses one; the others are put away.
 pub async fn put_workers_away(project: &Project, git: &Git) -> Result<Vec<String>, Error> {
     let home = Home { project, git };
     let mut said = Vec::new();
+    let mut first = Ok(());
     for worker in Worker::all(home).await? {
-        said.extend(put_away(home, &worker).await?);
+        match put_away(home, &worker).await {
+            Ok(more) => said.extend(more),
+            Err(e) => first = first.and(Err(e)),
+        }
     }
-    Ok(said)
+    first.map(|()| said)
 }
 
 /// What was accepted last, if nothing has come since.
@@ -29,16 +33,26 @@ pub(crate) fn accepted_last(worker: &Worker) -> Result<Option<Done>, Error> {
     Ok(last.filter(|done| done.result == IterationResult::Accepted))
 }
 
+/// Its commit on the run's own branch.
+pub(crate) async fn merged(
+    home: Home<'_>,
+    worker: &Worker,
+    done: &Done,
+) -> Result<Option<String>, Error> {
+    let Some(attempt) = done.attempt() else {
+        return Ok(None);
+    };
+    let base = Some(worker.note.base.as_str());
+    Ok(home.git.find_commit(attempt, base).await?)
+}
+
 /// Work that isn't on the run's own branch stays on the worker's, so that it isn't lost with the worktree.
 /// What is to be said of it.
 pub(crate) async fn put_away(home: Home<'_>, worker: &Worker) -> Result<Option<String>, Error> {
     let note = &worker.note;
     let (task, branch, base) = (&note.task, &note.branch, note.base.as_str());
     if let Some(last) = accepted_last(worker)? {
-        let merged = match last.attempt() {
-            Some(attempt) => home.git.find_commit(attempt, Some(base)).await?,
-            None => None,
-        };
+        let merged = merged(home, worker, &last).await?;
         // All that it did is in this commit; what else is in the worktree came of merging it.
         let tip = last.commit().unwrap_or(base);
         if merged.is_some() || tip == base {

@@ -28,6 +28,8 @@ use crate::worker::{self, Progress, Worker};
 /// Those at work.
 pub(crate) struct Fleet {
     width: usize,
+    /// Those of a dead run have been looked at.
+    reconciled: bool,
     at_work: JoinSet<(String, Result<Summary, Error>)>,
 }
 
@@ -35,12 +37,37 @@ impl Fleet {
     pub(crate) fn new(width: usize) -> Fleet {
         Fleet {
             width,
+            reconciled: false,
             at_work: JoinSet::new(),
         }
     }
 
+    /// What dead workers had finished is absorbed; what nobody needs any more is removed.
+    pub(crate) async fn reconcile(&mut self, l: &mut Loop) -> Result<(), Error> {
+        // An iteration that a run without workers had begun comes to its end first.
+        if self.reconciled || l.state.current.is_some() {
+            return Ok(());
+        }
+        for worker in Worker::all(l.s.home()).await? {
+            if !done_by_another(l, &worker).await? {
+                absorb_all(l, &worker).await?;
+            }
+            if !l.s.project.ws.exists(&worker.dir) {
+                continue;
+            }
+            let over = |state| matches!(state, TaskState::Done | TaskState::Blocked);
+            let over = state_of(l, &worker).await?.is_none_or(over);
+            if over || away::accepted_last(&worker)?.is_some() {
+                keep(l, &worker).await?;
+            }
+        }
+        self.reconciled = true;
+        Ok(())
+    }
+
     pub(crate) async fn step(&mut self, l: &mut Loop, effect: Effect) -> Result<(), Error> {
         match effect {
+            Effect::Select { .. } if !self.reconciled => self.reconcile(l).await,
             Effect::Select { .. } if self.at_work.len() >= self.width => self.wait(l).await,
             Effect::Select { target } => {
                 let facts = l.select(target.as_deref()).await?;
@@ -151,26 +178,18 @@ impl Fleet {
     }
 }
 
-/// What dead workers had finished is absorbed; what nobody needs any more is removed. Also in a run that
-/// has no workers of its own.
-pub(crate) async fn reconcile(l: &mut Loop) -> Result<(), Error> {
-    // One that a run without workers is at comes to its end first; a run that doesn't commit doesn't merge.
-    if l.state.current.is_some() || !l.s.rules.commit {
-        return Ok(());
-    }
-    for worker in Worker::all(l.s.home()).await? {
-        absorb_all(l, &worker).await?;
-        if !l.s.project.ws.exists(&worker.dir) {
-            continue;
-        }
-        let tasks = l.s.source.load(&l.state.ids).await?.list;
-        let over = |state| matches!(state, TaskState::Done | TaskState::Blocked);
-        let over = tasks.get(&worker.note.task).is_none_or(|e| over(e.state));
-        if over || away::accepted_last(&worker)?.is_some() {
-            keep(l, &worker).await?;
-        }
-    }
-    Ok(())
+async fn state_of(l: &Loop, worker: &Worker) -> Result<Option<TaskState>, Error> {
+    let tasks = l.s.source.load(&l.state.ids).await?.list;
+    Ok(tasks.get(&worker.note.task).map(|entry| entry.state))
+}
+
+/// Is its task done, and not by its commit?
+async fn done_by_another(l: &Loop, worker: &Worker) -> Result<bool, Error> {
+    let Some(last) = away::accepted_last(worker)?.filter(|last| last.commit().is_some()) else {
+        return Ok(false);
+    };
+    Ok(state_of(l, worker).await? == Some(TaskState::Done)
+        && away::merged(l.s.home(), worker, &last).await?.is_none())
 }
 
 /// Absorbs what a worker has finished; how many iterations that were.

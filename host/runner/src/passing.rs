@@ -16,6 +16,8 @@ pub(crate) const NAME: &str = ".branches";
 pub(crate) enum Passing {
     /// It is made at this commit, with a worktree.
     Made { branch: String, base: String },
+    /// It stays, and its worktree goes.
+    Left,
     /// It goes, with its worktree: it is at this commit, which isn't needed any more.
     Going { branch: String, tip: String },
 }
@@ -70,6 +72,7 @@ impl Passing {
                 // Another run may have taken the name first, and be at work there.
                 home.git.branch_delete_at(branch, base).await?;
             }
+            Passing::Left => worker::remove(home, dir).await?,
             Passing::Going { branch, tip } => {
                 worker::remove(home, dir).await?;
                 home.git.branch_delete_at(branch, tip).await?;

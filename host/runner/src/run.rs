@@ -17,7 +17,7 @@ use crate::bus::Bus;
 use crate::clock;
 use crate::control::Stopping;
 use crate::error::Error;
-use crate::fleet::{self, Fleet};
+use crate::fleet::Fleet;
 use crate::journal::{self, Journal, Line};
 use crate::leftover;
 use crate::names::Places;
@@ -116,7 +116,15 @@ impl Begun {
     /// Not even its end could be recorded.
     pub async fn to_its_end(self) -> Result<Summary, Error> {
         let Begun(mut l, mut fleet) = self;
-        if let Err(e) = fleet::reconcile(&mut l).await {
+        if fleet.is_none() && worker::any(&l.s.project.ws) {
+            l.bus.notice(format!(
+                "workers of a run that was cut off are in {}: `ralph run --parallel N` goes on with them",
+                worker::DIR
+            ));
+        }
+        if let Some(fleet) = &mut fleet
+            && let Err(e) = fleet.reconcile(&mut l).await
+        {
             l.fault(e)?;
         }
         l.go(&mut fleet).await

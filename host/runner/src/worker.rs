@@ -47,6 +47,12 @@ pub(crate) struct Home<'a> {
     pub(crate) git: &'a Git,
 }
 
+/// Is there anything where worktrees are?
+pub(crate) fn any(ws: &Workspace) -> bool {
+    let names = ws.list(DIR).unwrap_or_default();
+    names.iter().any(|name| !name.starts_with('.'))
+}
+
 /// A worktree with what it is for.
 pub(crate) struct Worker {
     pub(crate) note: Note,
@@ -92,7 +98,8 @@ pub(crate) struct Done {
 }
 
 impl Worker {
-    /// All that are there. What is half made is removed.
+    /// All that are there. What a death left half made is removed; what isn't ralph's, or has been moved, is
+    /// let be.
     pub(crate) async fn all(home: Home<'_>) -> Result<Vec<Worker>, Error> {
         let ws = &home.project.ws;
         let mut workers = Vec::new();
@@ -105,9 +112,10 @@ impl Worker {
                 continue;
             }
             let dir = format!("{DIR}/{name}");
-            match Worker::open(home, &dir)? {
-                Some(worker) => workers.push(worker),
-                None => remove(home, &dir).await?,
+            match Worker::open(home, &dir) {
+                Ok(Some(worker)) => workers.push(worker),
+                Ok(None) => tracing::warn!("{dir} isn't a worker's worktree; it is let be"),
+                Err(e) => tracing::warn!("{dir} is let be: {e}"),
             }
         }
         Ok(workers)
@@ -117,10 +125,16 @@ impl Worker {
         let Some((note, ws)) = made(&home.project.ws, dir, home.git.prefix())? else {
             return Ok(None);
         };
+        let git = watched(home, &ws)?;
+        if !git.is_of_same_repository(home.git) {
+            return Err(Error::Usage(format!(
+                "{dir} is a worktree of another repository; remove it, or `git worktree repair` it if this one was moved"
+            )));
+        }
         Ok(Some(Worker {
             note,
             dir: dir.to_owned(),
-            git: watched(home, &ws)?,
+            git,
             ws,
         }))
     }
@@ -139,8 +153,14 @@ impl Worker {
             )
         })?;
         let dir = format!("{DIR}/{}", task_dir(&task.id));
-        remove(home, &dir).await?;
         let ws = &home.project.ws;
+        if ws.exists(&dir) {
+            return Err(Error::Usage(format!(
+                "{dir} is in the way of a worktree, and isn't a worker's; move it elsewhere"
+            )));
+        }
+        // git may still know one that somebody has deleted.
+        home.git.worktree_remove(&ws.root().join(&dir)).await?;
         ws.create_dir_all(DIR)?;
         ws.write_relaxed(&format!("{DIR}/.gitignore"), b"*\n")?;
         let mut tries = BRANCH_TRIES;
@@ -346,7 +366,8 @@ impl Worker {
 
     /// Removes the worktree; the branch stays.
     pub(crate) async fn remove(&self, home: Home<'_>) -> Result<(), Error> {
-        remove(home, &self.dir).await
+        Passing::Left.begin(&home.project.ws, &self.dir)?;
+        Passing::Left.end(home, &self.dir).await
     }
 
     /// The same with its branch, if that is still at `tip`: there is nothing on it that isn't elsewhere.

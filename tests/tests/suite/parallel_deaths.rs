@@ -104,14 +104,35 @@ fn work_that_was_refused_is_not_merged_by_the_next_run() {
 }
 
 #[test]
-fn a_run_without_workers_takes_in_what_a_dead_runs_workers_had_done() {
+fn a_run_without_workers_says_what_is_there_and_nothing_is_done_or_merged_twice() {
     let p = project(TWO, OWN_FILE, 1);
     killed_at(&p, &["run", "--parallel", "1"], "merge --ff-only", 1, false);
-    p.run(&["run"]).expect(0);
+    p.run(&["run"]).expect(0).says("ralph run --parallel");
     assert_eq!(p.commits(), ["ralph: T1 Alpha", "ralph: T2 Beta"]);
-    assert_eq!(p.read("T1.txt"), "work of T1\n");
-    assert_eq!(p.git(&["branch", "--list", "ralph/*"]), "");
+    p.run(&["run", "--parallel", "1"]).expect(0);
+    assert_eq!(p.commits(), ["ralph: T1 Alpha", "ralph: T2 Beta"]);
+    assert_eq!(p.read("PRD.md"), TWO.replace("[ ]", "[x]"));
+    assert_eq!(p.git(&["show", "ralph/T1-alpha:T1.txt"]), "work of T1\n");
     only_the_main_worktree(&p);
+}
+
+/// Neither a worktree of the user's nor one of a project that was moved is ralph's to remove.
+#[test]
+fn what_is_no_workers_stays_where_workers_are() {
+    let p = project(TWO, OWN_FILE, 3);
+    p.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "mine",
+        ".ralph/worktrees/mine",
+    ]);
+    p.write(".ralph/worktrees/mine/file", "mine");
+    p.write(".ralph/worktrees/notes.txt", "mine too");
+    p.run(&["run", "--parallel", "2"]).expect(0);
+    assert_eq!(p.read(".ralph/worktrees/mine/file"), "mine");
+    assert_eq!(p.read(".ralph/worktrees/notes.txt"), "mine too");
 }
 
 /// git had written some of the files by then. (One that it was just writing is in the way, and is told.)

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use ralph_runner::{Error, Project, put_workers_away};
-use ralph_workspace::Git;
+use ralph_workspace::{Git, Workspace};
 
 use super::submit::PROMPT;
 use super::tree;
@@ -51,8 +51,9 @@ pub(super) async fn tidy(app: &Shared) {
         if !run.status.is_terminal() {
             continue;
         }
-        if tree {
-            put_away(app, &run).await;
+        if tree && let Err(e) = put_away(app, &run).await {
+            tracing::warn!("the worktree of {id} can't be put away yet: {e}");
+            continue;
         }
         over.push((run.ended_at, id));
     }
@@ -108,17 +109,14 @@ fn list(all: &Path) -> std::io::Result<Vec<(String, bool)>> {
     Ok(found)
 }
 
-/// Moves a run's records out of its worktree, which is removed.
-async fn put_away(app: &Shared, run: &Run) {
+/// Moves a run's records out of its worktree, which is removed. What can't be done now stays for the next time.
+async fn put_away(app: &Shared, run: &Run) -> Result<(), Error> {
     let id = run.run_id.as_str();
     let (own, root) = (tree::dir(app, id), tree::root(app, id));
-    match workers(&root).await {
-        Ok(said) => said
-            .iter()
-            .for_each(|said| tracing::info!("{id} is over: {said}")),
-        Err(e) => tracing::warn!("work of {id} that wasn't accepted can't be kept: {e}"),
-    }
     let top = own.join("tree");
+    for said in workers(&top, &root).await? {
+        tracing::info!("{id} is over: {said}");
+    }
     let shared = app.clone();
     let moved = move || {
         if root.join(".ralph").is_dir() {
@@ -129,18 +127,19 @@ async fn put_away(app: &Shared, run: &Run) {
         }
         std::io::Result::Ok(())
     };
-    let gone = match tokio::task::spawn_blocking(moved).await {
-        Ok(Ok(())) => remove(app, &run.workspace, &top).await,
-        Ok(Err(e)) => Err(Error::Internal(e.to_string())),
-        Err(e) => Err(Error::Internal(e.to_string())),
-    };
-    if let Err(e) = gone {
-        tracing::warn!("the worktree of {id} can't be put away: {e}");
-    }
+    let moved = tokio::task::spawn_blocking(moved).await;
+    moved
+        .map_err(|e| Error::Internal(e.to_string()))?
+        .map_err(|e| Error::Internal(e.to_string()))?;
+    remove(app, &run.workspace, &top).await
 }
 
 /// What workers in a run's worktree have done and nobody accepted stays on branches of theirs.
-async fn workers(root: &Path) -> Result<Vec<String>, Error> {
+async fn workers(top: &Path, root: &Path) -> Result<Vec<String>, Error> {
+    // Without these the project that is opened would be another, above.
+    if !root.join(".ralph/worktrees").is_dir() || !top.join(".git").is_file() {
+        return Ok(Vec::new());
+    }
     let project = Project::open(root)?;
     let git = Git::open(&project.ws)?;
     put_workers_away(&project, &git).await
@@ -149,7 +148,7 @@ async fn workers(root: &Path) -> Result<Vec<String>, Error> {
 /// Removes a worktree of this workspace, and what git knows of it.
 async fn remove(app: &Shared, workspace: &str, top: &Path) -> Result<(), Error> {
     let git = match app.settings.workspaces.get(workspace) {
-        Some(workspace) => Some(Git::open(&Project::open(&workspace.path)?.ws)?),
+        Some(workspace) => Some(Git::open(&Workspace::open(&workspace.path)?)?),
         None => None,
     };
     if let Some(git) = &git {

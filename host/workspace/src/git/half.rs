@@ -58,17 +58,22 @@ impl Git {
     /// # Errors
     /// What git says.
     pub(super) async fn disown(&self, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        let literal = paths
+            .iter()
+            .map(|path| [b":(literal)", path.as_slice()].concat());
+        let literal: Vec<_> = literal.collect();
         let cmd = Cmd::write("reset")
             .args(["--quiet", "--pathspec-from-file=-", "--pathspec-file-nul"])
-            .stdin(paths.join(&0));
+            .stdin(literal.join(&0));
         self.runner().run(cmd).await?.ok().map(drop)
     }
 
-    /// The path below the project's root, of a regular file that is there and has a name without line ends.
+    /// The path below the project's root, of a regular file that is there and has a name that `hash-object` can be told.
     fn regular<'a>(&self, path: &'a [u8]) -> Option<&'a [u8]> {
         let path = path.strip_prefix(self.repo().prefix.as_bytes())?;
         let name = std::str::from_utf8(path).ok()?;
         let meta = self.inner.ws.root().join(name).symlink_metadata().ok()?;
-        (meta.is_file() && !name.contains('\n')).then_some(path)
+        let plain = !name.contains('\n') && !name.starts_with('"');
+        (meta.is_file() && plain).then_some(path)
     }
 }

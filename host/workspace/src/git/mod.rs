@@ -171,6 +171,11 @@ impl Git {
         self.memory().watched = paths.to_vec();
     }
 
+    /// Do both have the same objects and branches?
+    pub fn is_of_same_repository(&self, other: &Git) -> bool {
+        self.repo().common_dir == other.repo().common_dir
+    }
+
     /// How many git processes this (and its clones) started so far.
     pub fn processes_started(&self) -> u64 {
         self.runner().started.load(Ordering::Relaxed)

@@ -29,31 +29,49 @@ impl Git {
             head => {
                 let message = "ralph: the workspace before the attempt above";
                 Some(
-                    self.commit_tree(&base.tree, head.as_deref(), message)
-                        .await?,
+                    self.commit_tree(
+                        &base.tree,
+                        &head.as_deref().into_iter().collect::<Vec<_>>(),
+                        message,
+                    )
+                    .await?,
                 )
             }
         };
         let sha = self
-            .commit_tree(&now.tree, parent.as_deref(), message)
+            .commit_tree(
+                &now.tree,
+                &parent.as_deref().into_iter().collect::<Vec<_>>(),
+                message,
+            )
             .await?;
         self.let_be_at(branch, &sha, None).await?;
         Ok(Some(sha))
     }
 
     /// Commits everything that this (a worker's) worktree has but ralph's own on top of `branch`, so that
-    /// nothing is lost with the worktree. `None` if HEAD has all of it. Processes: five at most.
+    /// nothing is lost with the worktree. `None` if HEAD has all of it. Processes: six at most.
     ///
     /// # Errors
     /// What git says; somebody has moved the branch meanwhile, for one.
     pub async fn keep_all(&self, branch: &str, message: &str) -> Result<Option<String>, GitError> {
         let now = self.snapshot().await?;
-        if now.clean {
+        let tip = self.branch_tip(branch).await?;
+        // Commits elsewhere, of an agent that has left the branch.
+        let apart = match (&now.head, &tip) {
+            (Some(head), Some(tip)) if head != tip => {
+                let cmd = Cmd::read("merge-base").args(["--is-ancestor", head, tip]);
+                self.runner().run(cmd).await?.code != Some(0)
+            }
+            (head, tip) => tip.is_none() && head.is_some(),
+        };
+        if now.clean && !apart {
             return Ok(None);
         }
-        let tip = self.branch_tip(branch).await?;
-        let parent = tip.as_deref().or(now.head.as_deref());
-        let sha = self.commit_tree(&now.tree, parent, message).await?;
+        let head = now.head.as_deref().filter(|_| apart);
+        let parents: Vec<&str> = tip.as_deref().into_iter().chain(head).collect();
+        // Of a clean tree the snapshot names the commit.
+        let sha = self.commit_tree(&now.tree, &parents, message).await?;
         let never = "0".repeat(sha.len());
         let expected = tip.as_deref().unwrap_or(&never);
         self.let_be_at(branch, &sha, Some(expected)).await?;
@@ -76,11 +94,11 @@ impl Git {
     async fn commit_tree(
         &self,
         tree: &str,
-        parent: Option<&str>,
+        parents: &[&str],
         message: &str,
     ) -> Result<String, GitError> {
         let mut cmd = Cmd::write("commit-tree").arg(format!("{tree}^{{tree}}"));
-        if let Some(parent) = parent {
+        for parent in parents {
             cmd = cmd.args(["-p", parent]);
         }
         let cmd = cmd.args(["-F", "-"]).stdin(message.as_bytes().to_vec());

@@ -327,7 +327,10 @@ impl Git {
         if refused == Advanced::Done {
             return Ok(refused);
         }
-        let adopted = self.adopt(commit).await?;
+        let adopted = self.adopt(commit).await.unwrap_or_else(|e| {
+            tracing::debug!("what is there of {commit} can't be told: {e}");
+            Vec::new()
+        });
         if adopted.is_empty() {
             return Ok(refused);
         }
