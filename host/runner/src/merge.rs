@@ -1,6 +1,5 @@
 //! Accepted work of a worker onto the branch.
 
-use ralph_engine::Fact;
 use ralph_engine::gates;
 use ralph_workspace::{Advanced, Restacked};
 
@@ -22,15 +21,8 @@ pub(crate) enum Merge {
 
 /// Brings accepted work onto the branch. Called again after a death, it finds what was done.
 pub(crate) async fn merge(l: &mut Loop, worker: &Worker, done: &Done) -> Result<Merge, Error> {
-    let mut commit = None;
-    let mut attempt = "";
-    for line in &done.lines {
-        match &line.fact {
-            Fact::Committed { sha, .. } => commit = sha.clone(),
-            Fact::Prepared { attempt_id, .. } => attempt = attempt_id,
-            _ => {}
-        }
-    }
+    let commit = done.commit().map(str::to_owned);
+    let attempt = done.attempt().unwrap_or_default();
     let task = &worker.note.task;
     let (git, base) = (l.s.git.clone(), worker.note.base.clone());
     let merged = match commit {
